@@ -7,8 +7,7 @@
 #   coll_add_tool(NAME SOURCES... [MLIR | LLVM] [LINK LIBS...] [DEPENDS TARGETS...])
 #     A program in bin/.
 #   coll_add_unittest(NAME SOURCES... [MLIR | LLVM] [LINK LIBS...] [TIER all|nightly])
-#     A GoogleTest program in bin/unit/quick/ (or the tier's folder), known to ctest
-#     and to lit.
+#     A GoogleTest program in bin/unit/, known to ctest and to lit.
 #   coll_tablegen(TARGET FILE.td OUTPUT1 "ARGS..." OUTPUT2 "ARGS..." ...)
 #     Runs mlir-tblgen once per output; TARGET depends on all of them.
 #   coll_add_subdirectories(DIRS...)
@@ -66,9 +65,9 @@ function(coll_add_unittest name)
   _coll_setup_target(${name} ${ARG_MLIR} ${ARG_LLVM} PRIVATE
                      "${ARG_LINK};GTest::gtest_main" "${ARG_DEPENDS}")
   set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/unit/${ARG_TIER}")
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/unit")
   add_test(NAME unit.${name} COMMAND ${name})
-  set_property(GLOBAL APPEND PROPERTY COLL_UNITTESTS ${name})
+  set_property(GLOBAL APPEND PROPERTY COLL_UNITTESTS ${ARG_TIER}:${name})
 endfunction()
 
 function(coll_tablegen target td)
