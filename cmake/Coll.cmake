@@ -81,3 +81,35 @@ function(coll_tablegen target td)
   endwhile()
   add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
 endfunction()
+
+# Generated documentation: `./dev docs` builds coll-docs and copies the result to
+# docs/generated, where a test keeps it fresh.
+#   coll_add_doc(NAME.md COMMAND... [DEPENDS TARGETS...])   COMMAND prints the page
+#   coll_add_tablegen_doc(NAME.md FILE.td ARGS...)          by mlir-tblgen
+add_custom_target(coll-docs)
+
+function(_coll_register_doc page)
+  string(MAKE_C_IDENTIFIER "coll-doc-${page}" target)
+  add_custom_target(${target} DEPENDS "${PROJECT_BINARY_DIR}/docs/generated/${page}")
+  add_dependencies(coll-docs ${target})
+endfunction()
+
+function(coll_add_doc page)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "COMMAND;DEPENDS")
+  set(output "${PROJECT_BINARY_DIR}/docs/generated/${page}")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/docs/generated"
+    COMMAND ${ARG_COMMAND} > "${output}"
+    DEPENDS ${ARG_DEPENDS} VERBATIM)
+  _coll_register_doc(${page})
+endfunction()
+
+function(coll_add_tablegen_doc page td)
+  set(LLVM_TARGET_DEFINITIONS "${td}")
+  mlir_tablegen(${page} ${ARGN})
+  set(output "${PROJECT_BINARY_DIR}/docs/generated/${page}")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${CMAKE_CURRENT_BINARY_DIR}/${page}" "${output}"
+    DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${page}")
+  _coll_register_doc(${page})
+endfunction()

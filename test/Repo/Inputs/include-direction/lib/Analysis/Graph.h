@@ -1,0 +1,1 @@
+#include "lib/Target/Host.h"

@@ -1,0 +1,2 @@
+#include "runtime/core/Engine.h"
+#include "lib/Analysis/Graph.h"

@@ -1,0 +1,1 @@
+#include "runtime/transport/tcp/Socket.h"

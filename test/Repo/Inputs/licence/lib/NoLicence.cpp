@@ -1,0 +1,2 @@
+//===- NoLicence.cpp - Lacks the licence ---===//
+int x;
