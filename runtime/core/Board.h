@@ -1,0 +1,120 @@
+//===- Board.h - What every rank of a host can see of a rank ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each rank of a communicator owns one sealed memory, mapped by all its peers
+// before the communicator is ready:
+//
+//   first page   the abort word; peers may write it, and nothing else
+//   rest         peers map it read-only:
+//                  error     the error that this rank found first
+//                  records   a ring of the last 64 launches
+//                  blocks    coll_block lines, which kernels write
+//                  positions where a waiting block stands, as text
+//
+// All that a report needs lies here as text or plain numbers, so a rank can be
+// named, and placed in its .coll source, after it has died.  Records and
+// positions are guarded by a version (odd: being written), so a reader never
+// waits for a dead writer: it takes what it gets as torn and says so.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_CORE_BOARD_H
+#define COLL_RUNTIME_CORE_BOARD_H
+
+#include "coll/abi.h"
+#include "runtime/core/Memory.h"
+#include "runtime/core/Status.h"
+
+#include <atomic>
+#include <string_view>
+
+namespace coll {
+
+/// Most blocks that the plans of a lane may have; more is refused.
+inline constexpr uint32_t kMaxBlocks = 64;
+/// Launches remembered per rank.
+inline constexpr uint32_t kBoardRecords = 64;
+
+/// One launch, as the launcher writes it down before its first message.
+struct LaunchRecord {
+  uint64_t launch = 0;       ///< 1, 2, 3, ... on this communicator
+  uint64_t planDigest = 0;   ///< coll_plan_ranks.digest
+  uint64_t contractHash = 0; ///< coll_plan.contract_hash
+  uint64_t count = 0;        ///< elements, when hasCount
+  uint64_t startNs = 0;      ///< monotonicNs()
+  int32_t launchValues[COLL_MAX_LAUNCH] = {}; ///< the first nlaunch ones
+  uint32_t sig = 0;
+  uint8_t dtype = COLL_ANY, op = COLL_ANY; ///< COLL_ANY: the plan asks for none
+  uint8_t nlaunch = 0, hasCount = 0;
+  uint32_t reserved = 0;
+  char plan[48] = {};     ///< coll_plan.name, cut
+  char contract[32] = {}; ///< coll_plan.contract, cut
+};
+
+/// Where a block waits.  `state` is COLL_STATE_*; IDLE: nowhere.
+struct Position {
+  uint64_t launch = 0;
+  uint64_t sinceNs = 0; ///< monotonicNs() when the wait began
+  int32_t peer = -1;    ///< whom it waits for, -1: a block of its own rank
+  uint32_t state = COLL_STATE_IDLE;
+  char where[64] = {}; ///< "ring.coll:14:5", cut
+  char what[128] = {}; ///< "recv acc[c] from prev, chunk 3", cut
+};
+
+/// Copies text into a fixed field, cut and zero-terminated.
+void copyText(char *field, size_t bytes, std::string_view text);
+
+class Board {
+public:
+  Board() = default;
+
+  /// This rank's own board and the descriptor to hand to peers.
+  static Status create(int rank, int nranks, UniqueFd &fd, Board &board);
+  /// A peer's, checked: seals, size, layout, and that it is this rank's.
+  static Status open(const UniqueFd &fd, int rank, int nranks, Board &board);
+
+  //===-- Any rank's --------------------------------------------------------//
+
+  /// 0, or 1 + the rank on whose board the error stands.
+  std::atomic<uint32_t> &abortWord() const;
+  /// Sets the abort word unless it is set.
+  void abort(int originRank) const;
+  /// The error that stands on this board; false: none.
+  bool readError(Error &error) const;
+
+  /// Number of the last launch begun and finished, 0: none.
+  uint64_t entered() const;
+  uint64_t finished() const;
+  uint64_t finishedNs() const;
+  enum class Read { Ok, Absent, Torn };
+  Read readLaunch(uint64_t launch, LaunchRecord &record) const;
+  Read readPosition(uint32_t block, Position &position) const;
+  /// coll_block.progress of a block, as last written.
+  uint64_t progress(uint32_t block) const;
+
+  //===-- The own rank's ----------------------------------------------------//
+
+  /// coll_block[kMaxBlocks] for coll_inst.blocks: all plans of a lane share
+  /// them, since its launches have one order.
+  coll_block *blocks() const;
+  /// Writes the record down and makes it the last launch begun.  The number of
+  /// the next launch is entered() + 1.  Called by the launching thread only.
+  void enterLaunch(const LaunchRecord &record);
+  /// Marks the last launch begun as finished.
+  void leaveLaunch();
+  /// Says where a block waits (by its own thread, when a wait has outlived its
+  /// spinning) and, with a default Position, that it goes on.
+  void publishPosition(uint32_t block, const Position &position);
+  /// Puts an error on the board, once; peers find it by the abort word.
+  void publishError(const Error &error);
+
+private:
+  struct Layout;
+  Layout *layout() const { return static_cast<Layout *>(body.get()); }
+  static size_t layoutBytes();
+
+  Mapping abortPage, body;
+};
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_BOARD_H

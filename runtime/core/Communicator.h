@@ -1,0 +1,128 @@
+//===- Communicator.h - Ranks that launch together --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A communicator is one lane of channels among its ranks: launches on it have
+// one order, the same on all ranks.  It owns, in this order of making and in
+// the opposite order of tearing down: the boards of all ranks, the control
+// mesh with its monitor, and the lane (channels, plan instances, workers).
+//
+//   init --all ranks met--> ready --fail()--> failed
+//                             |                  |
+//                             +----destroy-------+--> closed
+//
+// The first error wins, by compare-and-swap on one record.  It then (1) stands
+// on the own board, (2) sets the own abort word and that of every peer, (3)
+// goes out as a message, so that peers blocked in the mailbox wake.  A peer
+// that finds its abort word set copies the error from the board that the word
+// names; so all ranks tell the same story, and none ever waits to tell it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_CORE_COMMUNICATOR_H
+#define COLL_RUNTIME_CORE_COMMUNICATOR_H
+
+#include "runtime/core/Board.h"
+#include "runtime/core/Control.h"
+#include "runtime/core/Environment.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <sys/types.h>
+
+namespace coll {
+
+/// The part of a communicator that knows about plans and channels; implemented
+/// in Lane.cpp, so that this side names no transport.
+class LaneBase {
+public:
+  virtual ~LaneBase() = default; ///< after close(): frees everything
+  /// An error has been recorded.  Any thread, must not block or call fail.
+  /// After it returns no transport starts a new remote write.
+  virtual void abort() noexcept = 0;
+  /// Joins all worker threads.  Called once, by the destroying thread: either
+  /// all peers have said goodbye (no one will touch a channel again), or the
+  /// communicator has failed (kernels leave by themselves).  Must not wait for
+  /// a peer.
+  virtual void close() noexcept = 0;
+};
+
+class Communicator;
+/// Makes the lane of a communicator that is about to be ready: boards and
+/// control mesh stand.  Must not block on peers.  Defined in Lane.cpp.
+Status createLane(Communicator &comm, std::unique_ptr<LaneBase> &lane);
+
+/// What rendezvous or split has agreed on; the same on all ranks but `rank`.
+struct Membership {
+  int rank = 0, nranks = 1;
+  RingSizes rings;        ///< rank 0's, checked
+  uint32_t hostCores = 1; ///< usable by all ranks of this host together
+  uint64_t id = 0;        ///< names the communicator in texts and logs
+};
+
+class Communicator {
+public:
+  //===-- Constants ---------------------------------------------------------//
+  int rank() const { return membership.rank; }
+  int size() const { return membership.nranks; }
+  const RingSizes &rings() const { return membership.rings; }
+  uint32_t hostCores() const { return membership.hostCores; }
+  int hostRanks() const { return membership.nranks; } ///< all on one host yet
+  const Environment &environment() const { return env; }
+  uint64_t deadlineNs() const { return waitNs; } ///< per wait; UINT64_MAX: none
+  Deadline deadline() const { return Deadline::after(waitNs); }
+  /// False in a forked child, where a communicator must not be used.
+  bool isOwnProcess() const;
+
+  //===-- Parts -------------------------------------------------------------//
+  Control &control() { return *mesh; }
+  Board &board() { return boards[size_t(rank())]; } ///< this rank's
+  const Board &board(int peer) const { return boards[size_t(peer)]; }
+  LaneBase &lane() { return *laneState; }
+
+  //===-- Errors ------------------------------------------------------------//
+  /// The word for coll_comm_dev.abort; not 0: leave.
+  std::atomic<uint32_t> &abortWord() { return board().abortWord(); }
+  bool isAborted() const {
+    return board(rank()).abortWord().load(std::memory_order_relaxed) != 0;
+  }
+  /// COLL_OK while the communicator is ready, else its error.  Takes over a
+  /// peer's error when only the abort word tells of it.  Never blocks.
+  Status status();
+  /// Records an error and tells everyone; later errors are dropped.  Any
+  /// thread.  Error::rank -1 means this rank.
+  void fail(Error error) noexcept;
+  /// fail(), unless the status is OK or does not end a communicator (INVALID,
+  /// NO_PLAN, NO_MEMORY).  Returns what the caller is to return: this status,
+  /// or the earlier error that has won.
+  Status failWith(Status status);
+
+  /// The hang report: who waits where and for whom, who is late, and launches
+  /// that do not fit, side by side.  Made from boards alone; several lines.
+  std::string hangReport() const;
+  /// Two ranks' records of a launch, side by side, for a mismatch.
+  std::string describeLaunches(uint64_t launch, int peer) const;
+
+  /// Says something on stderr at COLL_DEBUG=INFO.
+  void info(const char *format, ...) const
+      __attribute__((format(printf, 2, 3)));
+
+protected:
+  Communicator() = default;
+  friend class CommunicatorFactory;
+
+  Membership membership;
+  Environment env;
+  uint64_t waitNs = 0, initNs = 0;
+  pid_t ownerPid = 0;
+  std::vector<Board> boards;
+  std::unique_ptr<Control> mesh;
+  std::unique_ptr<LaneBase> laneState;
+  std::atomic<const Error *> firstError{nullptr};
+};
+
+} // namespace coll
+
+/// What coll.h's opaque handle is.
+struct coll_comm final : coll::Communicator {};
+
+#endif // COLL_RUNTIME_CORE_COMMUNICATOR_H
