@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What compiling and running a schedule costs, against the bounds we promise.
+
+usage: bench.py [--compile] [--run]      (default: both)
+
+CPU time and peak memory are the child's own (wait4), the best of several runs: on a
+busy machine the minimum is what repeats.  Exit status 1 if a bound is exceeded.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / "build" / "bin"
+RING = str(ROOT / "examples" / "ring.coll")
+REPEATS = 3
+MIB = 1 << 20
+
+F32_SUM = ["--dtypes=f32", "--ops=sum"]
+ALL_VARIANTS = [
+    "--dtypes=f16,bf16,f32,f64,i8,u8,i32,u32,i64,u64",
+    "--ops=sum,prod,min,max,avg,premul_sum",
+]
+# (what, arguments, CPU seconds, peak MiB or None, object MiB or None)
+COMPILE = [
+    ("ring, 8 ranks, f32 sum", [RING, "--ranks", "8"] + F32_SUM, 0.3, None, None),
+    ("ring, 128 ranks, f32 sum", [RING, "--ranks", "128"] + F32_SUM, 1.0, None, None),
+    ("ring, 8 ranks, default variants", [RING, "--ranks", "8"], 1.5, None, None),
+    ("ring, 8 ranks, all variants", [RING, "--ranks", "8"] + ALL_VARIANTS, 15.0, None, 2),
+    ("check the ring at 1024 ranks", [RING, "--check", "--ranks", "1024"], 2.0, 1024, None),
+]
+RUN_RANKS = (2, 4, 8)
+
+
+def measure(command):
+    """(exit status, CPU seconds, wall seconds, peak bytes) of one run."""
+    start = time.monotonic()
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.monotonic() - start
+    cpu = usage.ru_utime + usage.ru_stime
+    return os.waitstatus_to_exitcode(status), cpu, wall, usage.ru_maxrss * 1024
+
+
+def cell(value, bound, unit):
+    if bound is None:
+        return "%8.2f %-3s          " % (value, unit), False
+    over = value > bound
+    return "%8.2f %-3s %s %-6g " % (value, unit, "> OVER" if over else "<", bound), over
+
+
+def benchCompile(folder):
+    """Prints one line per entry of COMPILE; True if all kept their bounds."""
+    good = True
+    print("%-34s %-22s %-22s %s" % ("colc", "CPU", "peak memory", "object"))
+    for what, arguments, cpuBound, peakBound, sizeBound in COMPILE:
+        output = pathlib.Path(folder) / "plan.o"
+        command = [str(BIN / "colc")] + arguments
+        if "--check" not in arguments:
+            command += ["-o", str(output)]
+        runs = [measure(command) for _ in range(REPEATS)]
+        if any(run[0] for run in runs):
+            print("%-34s FAILED: %s" % (what, " ".join(command)))
+            good = False
+            continue
+        cells = [cell(min(run[1] for run in runs), cpuBound, "s"),
+                 cell(min(run[3] for run in runs) / MIB, peakBound, "MiB")]
+        if output.exists():
+            cells.append(cell(output.stat().st_size / MIB, sizeBound, "MiB"))
+            output.unlink()
+        print("%-34s %s" % (what, " ".join(text for text, _ in cells)))
+        good = good and not any(over for _, over in cells)
+    return good
+
+
+def benchRun():
+    """coll-run's own tables, one per rank count; True if all were right."""
+    good = True
+    for ranks in RUN_RANKS:
+        command = [str(BIN / "coll-run"), RING, "--ranks", str(ranks),
+                   "-b", "8", "-e", "64M", "-f", "4"]
+        print("\n%s" % " ".join(["coll-run"] + command[1:]), flush=True)
+        good = subprocess.run(command, check=False).returncode == 0 and good
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compile", action="store_true", help="only what compiling costs")
+    parser.add_argument("--run", action="store_true", help="only what running costs")
+    options = parser.parse_args()
+    both = options.compile == options.run
+    good = True
+    if both or options.compile:
+        with tempfile.TemporaryDirectory() as folder:
+            good = benchCompile(folder)
+    if both or options.run:
+        good = benchRun() and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
