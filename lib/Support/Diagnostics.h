@@ -110,8 +110,8 @@ public:
   unsigned errorCount() const { return errors; }
   unsigned warningCount() const { return warnings; }
   bool hasErrors() const { return errors != 0; }
-  /// What is said from now on is not shown: a parser may as well stop.
-  bool isFull() const { return errors >= maxErrors; }
+  /// There are errors that will not be shown: a parser may as well stop.
+  bool isFull() const { return errors > maxErrors; }
 
   llvm::ArrayRef<Diagnostic> diagnostics() const { return kept; }
   const SourceManager &sources() const { return files; }
