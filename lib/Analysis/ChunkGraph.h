@@ -85,7 +85,7 @@ struct ExprNode {
   uint32_t arg = 0;            // Operand: index; Fold, FoldAny, Apply: how many values it takes
   bool operator==(const ExprNode &) const = default;
 };
-struct Expr {
+struct ValueExpr {
   std::vector<ExprNode> nodes;
   bool isIdentity() const { return nodes.size() == 1; }
 };
@@ -180,7 +180,7 @@ struct ChunkGraph {
   std::vector<Site> sites;
   std::vector<Term> terms;
   std::vector<uint32_t> termOperands;
-  std::vector<Expr> exprs;
+  std::vector<ValueExpr> exprs;
   std::vector<Operand> operands;
   std::vector<Value> values;
   std::vector<Output> outputs;       // sorted by rank, buffer, part, chunk

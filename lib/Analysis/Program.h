@@ -88,7 +88,7 @@ struct ProgramSet {
   std::string launchCounts;
   std::vector<uint32_t> launchCountDims;
   std::vector<SizeSymbol> sizes;
-  std::vector<Expr> exprs;
+  std::vector<ValueExpr> exprs;
   std::vector<Function> functions;
   std::vector<Site> sites;
   MapDirectives map;
