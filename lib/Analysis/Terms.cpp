@@ -1,0 +1,177 @@
+//===- Terms.cpp - The hash-consed terms of a chunk graph -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Analysis/Terms.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <cassert>
+
+using namespace coll;
+
+bool coll::isExact(ElemType from, ElemType to) {
+  if (from == to) // but blocks of mxe4m3 may be cut otherwise the second time
+    return from != ElemType::MXE4M3;
+  switch (from) {
+  case ElemType::T:
+    return to == ElemType::Accum;
+  case ElemType::E4M3:
+  case ElemType::E5M2:
+    return to == ElemType::F16 || to == ElemType::BF16 || to == ElemType::F32 ||
+           to == ElemType::F64;
+  case ElemType::F16:
+  case ElemType::BF16:
+    return to == ElemType::F32 || to == ElemType::F64;
+  case ElemType::F32:
+    return to == ElemType::F64;
+  case ElemType::Accum:
+  case ElemType::F64:
+  case ElemType::MXE4M3:
+    return false;
+  }
+  return false;
+}
+
+std::vector<ElemType> coll::leafTypesOf(const ChunkGraph &graph) {
+  std::vector<ElemType> types;
+  for (const Buffer &buffer : graph.buffers) {
+    bool isScaled = buffer.kind == Buffer::In && graph.reduces;
+    bool isWide = isScaled || buffer.kind == Buffer::Scalar;
+    types.push_back(isWide ? ElemType::Accum : ElemType::T);
+  }
+  return types;
+}
+
+constexpr uint64_t freeBucket = ~uint64_t(0);
+
+TermTable::TermTable(std::vector<ElemType> leafTypes) : leafTypes(std::move(leafTypes)) {
+  buckets.assign(1024, freeBucket);
+}
+
+TermTable::TermTable(std::vector<Term> terms, std::vector<uint32_t> operands,
+                     std::vector<ElemType> leafTypes)
+    : terms(std::move(terms)), operands(std::move(operands)),
+      leafTypes(std::move(leafTypes)) {
+  size_t wanted = 1024;
+  while (wanted < 2 * this->terms.size())
+    wanted *= 2;
+  rehash(wanted);
+}
+
+static uint32_t hashTerm(Term::Kind kind, ElemType type, uint16_t function,
+                         llvm::ArrayRef<uint32_t> ops) {
+  uint64_t hash = uint64_t(kind) << 24 ^ uint64_t(type) << 16 ^ function;
+  for (uint32_t op : ops) {
+    hash = (hash ^ op) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return (hash * 0xbf58476d1ce4e5b9u) >> 32;
+}
+
+void TermTable::rehash(size_t wanted) {
+  buckets.assign(wanted, freeBucket);
+  for (TermId id = 0; id < terms.size(); ++id) {
+    const Term &term = terms[id];
+    uint64_t hash = hashTerm(term.kind, term.type, term.function, operandsOf(id));
+    size_t at = hash & (wanted - 1);
+    while (buckets[at] != freeBucket)
+      at = (at + 1) & (wanted - 1);
+    buckets[at] = hash << 32 | id;
+  }
+}
+
+TermId TermTable::intern(Term::Kind kind, ElemType type, uint16_t function,
+                         llvm::ArrayRef<uint32_t> ops) {
+  if (2 * terms.size() >= buckets.size())
+    rehash(2 * buckets.size());
+  uint64_t hash = hashTerm(kind, type, function, ops);
+  size_t mask = buckets.size() - 1;
+  size_t at = hash & mask;
+  for (; buckets[at] != freeBucket; at = (at + 1) & mask) {
+    if (buckets[at] >> 32 != hash)
+      continue;
+    TermId id = uint32_t(buckets[at]);
+    const Term &term = terms[id];
+    if (term.kind == kind && term.type == type && term.function == function &&
+        operandsOf(id) == ops)
+      return id;
+  }
+  TermId id = terms.size();
+  buckets[at] = hash << 32 | id;
+  terms.push_back({kind, type, function, uint32_t(operands.size()), uint32_t(ops.size())});
+  operands.insert(operands.end(), ops.begin(), ops.end());
+  return id;
+}
+
+ElemType TermTable::typeOf(TermId id) const {
+  const Term &term = terms[id];
+  if (term.kind == Term::Round)
+    return term.type;
+  if (term.kind == Term::Leaf)
+    return leafTypes[operands[term.first]];
+  return ElemType::Accum;
+}
+
+TermId TermTable::leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank) {
+  return intern(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
+}
+
+TermId TermTable::round(TermId operand, ElemType type) {
+  if (isExact(typeOf(operand), type))
+    return operand;
+  return intern(Term::Round, type, 0, operand);
+}
+
+TermId TermTable::fold(llvm::ArrayRef<TermId> ops, bool any) {
+  assert(!ops.empty());
+  if (ops.size() == 1)
+    return ops[0];
+  llvm::SmallVector<TermId, 8> sorted(ops);
+  if (any)
+    llvm::sort(sorted);
+  else if (sorted[0] > sorted[1])
+    std::swap(sorted[0], sorted[1]);
+  return intern(any ? Term::FoldAny : Term::Fold, ElemType::T, 0, sorted);
+}
+
+TermId TermTable::add(TermId lhs, TermId rhs) {
+  return intern(Term::Add, ElemType::T, 0, {std::min(lhs, rhs), std::max(lhs, rhs)});
+}
+
+TermId TermTable::apply(uint16_t function, llvm::ArrayRef<TermId> ops) {
+  return intern(Term::Apply, ElemType::T, function, ops);
+}
+
+TermId TermTable::evaluate(const ValueExpr &expr, llvm::ArrayRef<TermId> ops,
+                           ElemType type) {
+  stack.clear();
+  for (const ExprNode &node : expr.nodes) {
+    TermId result;
+    size_t takes = 1;
+    switch (node.kind) {
+    case ExprNode::Operand:
+      takes = 0;
+      result = ops[node.arg];
+      break;
+    case ExprNode::Round:
+      result = round(stack.back(), node.type);
+      break;
+    case ExprNode::Add:
+      takes = 2;
+      result = add(stack[stack.size() - 2], stack.back());
+      break;
+    case ExprNode::Fold:
+    case ExprNode::FoldAny:
+      takes = node.arg;
+      result = fold(llvm::ArrayRef(stack).take_back(takes), node.kind == ExprNode::FoldAny);
+      break;
+    case ExprNode::Apply:
+      takes = node.arg;
+      result = apply(node.function, llvm::ArrayRef(stack).take_back(takes));
+      break;
+    }
+    stack.truncate(stack.size() - takes);
+    stack.push_back(result);
+  }
+  assert(stack.size() == 1);
+  return round(stack[0], type);
+}
