@@ -1,0 +1,121 @@
+//===- StepShape.cpp - What steps have in common --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Lowering/StepShape.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace coll::lowering {
+using namespace mlir;
+
+bool StepShape::isMove(ReduceOp op) const {
+  bool identity = !loopSources && expr.size() == 1 && expr[0].kind == ExprNode::Operand;
+  if (!identity || (complete && op == ReduceOp::Avg))
+    return false;
+  if (op == ReduceOp::PremulSum && (sources[0].scaled || sources[0].scaledRounded))
+    return false;
+  auto isT = [](const PortShape &p) { return p.type == ElemType::T; };
+  return type == ElemType::T && llvm::all_of(sources, isT) && llvm::all_of(sinks, isT);
+}
+
+bool StepShape::needsFloat() const {
+  auto explicitFloat = [](ElemType t) { return t != ElemType::T && t != ElemType::Accum; };
+  for (const PortShape &p : sources)
+    if (explicitFloat(p.type))
+      return true;
+  for (const PortShape &p : sinks)
+    if (explicitFloat(p.type))
+      return true;
+  for (const ExprNode &n : expr)
+    if ((n.kind == ExprNode::Round && explicitFloat(n.type)) || n.kind == ExprNode::Apply)
+      return true;
+  return explicitFloat(type);
+}
+
+static void printPorts(llvm::raw_ostream &os, const std::vector<PortShape> &ports, bool loop) {
+  for (const PortShape &p : ports)
+    os << "MCE"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "") << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
+}
+
+std::string StepShape::key() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printPorts(os, sources, loopSources);
+  os << "| ";
+  for (const ExprNode &n : expr)
+    os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function << ':' << n.arg << ' ';
+  os << "-> " << unsigned(type) << (complete ? "c" : "") << (token ? "t" : "") << " | ";
+  printPorts(os, sinks, loopSinks);
+  return text;
+}
+
+static PortShape shapeOf(const Port &port) {
+  PortShape shape;
+  shape.place = port.kind == Port::Recv || port.kind == Port::Send ? PortShape::Channel : PortShape::Memory;
+  shape.type = port.type;
+  shape.scaled = port.scaled || port.receivedScaled;
+  shape.scaledRounded = port.scaledRounded;
+  return shape;
+}
+
+/// Whether `ports` differ in nothing but their places, so that a loop can walk them.
+static bool uniform(const std::vector<PortShape> &ports) {
+  for (PortShape p : ports) {
+    p.place = ports[0].place;
+    if (p != ports[0])
+      return false;
+  }
+  return true;
+}
+
+/// `Operand 0, ..., Operand n-1, Fold n` and nothing else.
+static bool isPlainFold(const ValueExpr &expr, unsigned n) {
+  if (expr.nodes.size() != n + 1 || (expr.nodes[n].kind != ExprNode::Fold && expr.nodes[n].kind != ExprNode::FoldAny))
+    return false;
+  for (unsigned i = 0; i < n; ++i)
+    if (expr.nodes[i].kind != ExprNode::Operand || expr.nodes[i].arg != i)
+      return false;
+  return true;
+}
+
+/// Which source is a load and which a receive differs from rank to rank in sums over all ranks: with more than two of them it is left to the table.
+static void blurPlaces(std::vector<PortShape> &ports) {
+  if (ports.size() > 2 && uniform(ports))
+    for (PortShape &p : ports)
+      p.place = PortShape::Either;
+}
+
+StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, bool token) {
+  StepShape shape;
+  for (unsigned i = 0; i < step.numSources; ++i)
+    shape.sources.push_back(shapeOf(ports[i]));
+  for (unsigned i = 0; i < step.numSinks; ++i)
+    shape.sinks.push_back(shapeOf(ports[step.numSources + i]));
+  shape.token = token;
+  shape.type = step.type;
+  shape.complete = step.complete;
+  shape.expr = expr.nodes;
+  blurPlaces(shape.sources);
+  blurPlaces(shape.sinks);
+  if (shape.sources.size() > kMaxUnrolledPorts && uniform(shape.sources) && isPlainFold(expr, step.numSources)) {
+    shape.loopSources = true;
+    shape.sources.resize(1);
+    shape.sources[0].place = PortShape::Either;
+    shape.expr.clear();
+  }
+  if (shape.sinks.size() > kMaxUnrolledPorts && uniform(shape.sinks)) {
+    shape.loopSinks = true;
+    shape.sinks.resize(1);
+    shape.sinks[0].place = PortShape::Either;
+  }
+  return shape;
+}
+
+uint32_t ShapeTable::idOf(const StepShape &shape) {
+  auto [it, isNew] = ids.try_emplace(shape.key(), shapes.size());
+  if (isNew)
+    shapes.push_back(shape);
+  return it->second;
+}
+
+} // namespace coll::lowering

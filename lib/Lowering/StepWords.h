@@ -1,0 +1,38 @@
+//===- StepWords.h - The words of a step ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A class of ranks is a list of 32-bit words; the kernel walks them. Private to the compiler but for coll_step_head (coll/abi.h): StepTable.cpp
+// writes the words and the code that StepBuilder.cpp emits reads them, by the same offsets.
+//
+//   step     coll_step_head, numWaits, words in all, numSources, numSinks, then the ports, then the waits
+//   port     kind, a, b, c      channel: 1, end, -, -     memory: 0, buffer or kScratch, part or scratch slot, -
+//   wait     block, steps of it that must have finished in this round
+//   block    just before the first step: the block's receive ends, then their number
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_LOWERING_STEPWORDS_H
+#define COLL_LIB_LOWERING_STEPWORDS_H
+
+#include "coll/abi.h"
+
+namespace coll {
+
+enum StepWord : uint32_t {
+  kStepShape = offsetof(coll_step_head, shape) / 4,
+  kStepNumber = offsetof(coll_step_head, step) / 4,
+  kStepSite = offsetof(coll_step_head, site) / 4,
+  kStepChunk = offsetof(coll_step_head, first_chunk) / 4,
+  kStepNumChunks = offsetof(coll_step_head, nchunks) / 4,
+  kStepSize = offsetof(coll_step_head, size) / 4,
+  kStepNumWaits = sizeof(coll_step_head) / 4,
+  kStepLength,
+  kStepNumSources,
+  kStepNumSinks,
+  kStepPorts
+};
+constexpr uint32_t kPortWords = 4, kPortKind = 0, kPortA = 1, kPortB = 2;
+constexpr uint32_t kWaitWords = 2;
+constexpr uint32_t kScratch = 0xffff;
+
+} // namespace coll
+#endif // COLL_LIB_LOWERING_STEPWORDS_H
