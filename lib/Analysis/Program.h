@@ -13,7 +13,8 @@
 
 namespace coll {
 
-/// Where a load or a store goes. Scratch is per round: slot `part` holds one round of one chunk's share.
+/// Where a load or a store goes. Scratch is per round: slot `part` holds one round of one chunk's share. Slots of tokens are numbered apart: they
+/// take no memory, are not counted in scratchSlots and are never touched.
 struct Location {
   enum Space : uint8_t { Buffer, Scratch } space = Buffer;
   uint16_t buffer = 0;  // index into ProgramSet::buffers
@@ -26,20 +27,22 @@ struct Location {
 struct Port {
   enum Kind : uint8_t { Recv, Load, Send, Store } kind;
   ElemType type = ElemType::T; // on the wire or in memory
-  bool scaled = false;         // Load of a leaf: premul_sum multiplies by the factor, in accum ...
-  bool scaledRounded = false;  // ... and rounds to T (a copy of a leaf), before use
+  bool scaled = false;         // Load of a leaf (or of scratch that holds a leaf saved from an in-place store): premul_sum multiplies by the factor, in accum ...
+  bool scaledRounded = false;  // ... and rounds to T (a copy of a leaf), before use. Of a Recv too, together with receivedScaled
   bool receivedScaled = false; // Recv of a raw leaf: the receiver multiplies
   uint32_t end = 0;            // Recv, Send: index into the rank's recvEnds or sendEnds
   Location loc;                // Load, Store
 };
 
 /// One pass over one chunk (its share of one round): all sources are combined by `expr` and the result, rounded to `type`, goes to every sink.
-/// Operand i of the expression is source i. Slices of a message travel as soon as they are combined.
+/// Operand i of the expression is source (i + shift) % numSources. Slices of a message travel as soon as they are combined. A step has at most one
+/// Recv and one Send per channel. All loads of an element precede its stores, so a step may store where it loads.
 struct Step {
   uint32_t firstPort = 0;              // sources, then sinks, in RankProgram::ports
   uint16_t numSources = 0, numSinks = 0;
+  uint16_t shift = 0;                  // not 0 only where the expression folds all sources: ranks sum in one order, but each from its own sources
   ExprId expr = 0;
-  ElemType type = ElemType::T;         // of the result
+  ElemType type = ElemType::T;         // of the result; a sink of another type rounds it once more
   bool complete = false;               // avg divides the result by the number of ranks, before rounding
   uint32_t size = 0, chunk = 0;        // extent: size symbol and ordinal of the chunk
   SiteId site = kNone;
@@ -49,6 +52,7 @@ struct Step {
 };
 struct BlockWait {
   uint32_t block, step;
+  bool previousRound = false; // of the round before (nothing to wait for in the first): scratch that another block reads is written again
 };
 
 struct ChannelEnd {

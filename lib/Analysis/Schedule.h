@@ -1,0 +1,70 @@
+//===- Schedule.h - From chunk graphs to programs ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decides what a step is, in which order the steps of a rank run, in which block
+// and on which channel, and where a value that has to wait lies in memory. The
+// result is checked by findDeadlock before it is returned; that it means what
+// the chunk graph means is for checkPrograms to find out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_SCHEDULE_H
+#define COLL_LIB_ANALYSIS_SCHEDULE_H
+
+#include "lib/Analysis/ProgramDeadlock.h"
+
+#include <optional>
+#include <span>
+
+namespace coll {
+
+/// How much one step may do. Each is tried in turn until the program runs at the
+/// buffering there is; with None it always does if a message fits a FIFO.
+enum class Fusion : uint8_t {
+  Full,  ///< sends join the step that makes the value; values with one user are computed in its step
+  Sends, ///< only the former
+  None   ///< every message is sent and received by a step of its own
+};
+
+struct ScheduleOptions {
+  Fusion fusion = Fusion::Full; ///< the most that is tried
+  /// The FIFOs a program has to run with. `map { slots slot }` wins.
+  uint32_t slots = 4, smallSlots = 8;
+  uint64_t slotBytes = 64 << 10;
+  /// Sources that a step gets by taking over another step's.
+  uint32_t maxSources = 4;
+};
+
+/// Why there is no program.
+struct ScheduleRefusal {
+  enum Kind : uint8_t {
+    Deadlock,      ///< stuck at the buffering that `map` asks for: `deadlock` says how
+    RoundTooSmall, ///< `round` below 16 bytes
+    ScratchLimit,  ///< needs `needed` bytes of scratch, `map` allows `limit`
+    TooManyBlocks, ///< `needed` blocks, `limit` is the most
+    TooManyTags,   ///< `needed` channels between two ranks
+    TooManyPorts,  ///< a step of `needed` sources or sinks
+  } kind;
+  uint32_t member = 0;
+  Rank rank = 0;
+  Variant variant = Variant::OutOfPlace;
+  SiteId site = kNone; ///< in ProgramSet::sites
+  uint64_t needed = 0, limit = 0;
+  FifoShape shape;     ///< Deadlock: at which
+  DeadlockResult deadlock;
+};
+
+constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64, maxStepPorts = 4096;
+
+struct ScheduleResult {
+  ProgramSet programs; ///< also when refused: the last that was tried, for the report
+  Fusion fusion = Fusion::Full;
+  FifoShape bulk, small; ///< what the programs were found to run with: a runtime must have at least these slots and no more slices a message
+  std::optional<ScheduleRefusal> refusal;
+};
+
+/// One chunk graph per launch member, in the order of the launch domains.
+ScheduleResult schedule(std::span<const ChunkGraph> members, const ScheduleOptions &options = {});
+
+} // namespace coll
+
+#endif // COLL_LIB_ANALYSIS_SCHEDULE_H
