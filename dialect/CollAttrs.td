@@ -17,9 +17,7 @@ def Coll_DataType : I32Enum<"DataType", "what a value is stored or sent as", [
     I32EnumCase<"MXE4M3", 8, "mxe4m3">]> {
   let cppNamespace = "::coll";
 }
-def Coll_DataTypeAttr : EnumAttr<Coll_Dialect, Coll_DataType, "type"> {
-  let assemblyFormat = "$value";
-}
+def Coll_DataTypeAttr : EnumAttr<Coll_Dialect, Coll_DataType, "type">;
 
 def Coll_BufferKind : I32Enum<"BufferKind", "what a buffer of a contract is for", [
     I32EnumCase<"In", 0, "in">, I32EnumCase<"Out", 1, "out">,
@@ -27,9 +25,7 @@ def Coll_BufferKind : I32Enum<"BufferKind", "what a buffer of a contract is for"
     I32EnumCase<"Scalar", 4, "scalar">]> {
   let cppNamespace = "::coll";
 }
-def Coll_BufferKindAttr : EnumAttr<Coll_Dialect, Coll_BufferKind, "buffer_kind"> {
-  let assemblyFormat = "$value";
-}
+def Coll_BufferKindAttr : EnumAttr<Coll_Dialect, Coll_BufferKind, "buffer_kind">;
 def Coll_BufferKindArrayAttr
     : TypedArrayAttrBase<Coll_BufferKindAttr, "array of buffer kinds">;
 
@@ -38,8 +34,6 @@ def Coll_RowReduction : I32Enum<"RowReduction", "a reduction over a row", [
     I32EnumCase<"Max", 2, "max">]> {
   let cppNamespace = "::coll";
 }
-def Coll_RowReductionAttr : EnumAttr<Coll_Dialect, Coll_RowReduction, "row_reduction"> {
-  let assemblyFormat = "$value";
-}
+def Coll_RowReductionAttr : EnumAttr<Coll_Dialect, Coll_RowReduction, "row_reduction">;
 
 #endif // COLL_DIALECT_COLLATTRS_TD

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Types, attributes and ops of both levels; CollOps.td and what it includes say
-// what they are. Enums are called DataType, BufferKind and RowReduction, so that
-// lib/Analysis/ChunkGraph.h may be included beside this file.
+// what they are. Enums are called DataType, BufferKind and RowReduction, so
+// that lib/Analysis/ChunkGraph.h may be included beside this file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_DIALECT_COLLDIALECT_H

@@ -17,8 +17,27 @@ namespace {
 using UnresolvedOperands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
 } // namespace
 
+//===----------------------------------------------------------------------===//
+// custom<Word>: an enum's word, which ODS would print behind two spaces
+//===----------------------------------------------------------------------===//
+
+template <typename EnumAttr>
+static ParseResult parseWord(OpAsmParser &parser, EnumAttr &attr) {
+  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+template <typename EnumAttr>
+static void printWord(OpAsmPrinter &p, Operation *, EnumAttr attr) {
+  p << attr.getValue();
+}
+
 /// Parses `(%a WORD, %b WORD) { ... }`; `parseWord` reads what follows a name.
-static ParseResult parseArgsAndBody(OpAsmParser &parser, Region &body, Type type,
+static ParseResult parseArgsAndBody(OpAsmParser &parser, Region &body,
+                                    Type type,
                                     function_ref<ParseResult()> parseWord) {
   SmallVector<OpAsmParser::Argument> args;
   auto parseOne = [&]() -> ParseResult {
@@ -35,12 +54,14 @@ static ParseResult parseArgsAndBody(OpAsmParser &parser, Region &body, Type type
   if (body.empty()) { // nothing stands between the braces
     Block &block = body.emplaceBlock();
     for (OpAsmParser::Argument &arg : args)
-      block.addArgument(arg.type, parser.getEncodedSourceLoc(arg.ssaName.location));
+      block.addArgument(arg.type,
+                        parser.getEncodedSourceLoc(arg.ssaName.location));
   }
   return success();
 }
 
-static void printArgsAndBody(OpAsmPrinter &p, Region &body, bool printTerminator,
+static void printArgsAndBody(OpAsmPrinter &p, Region &body,
+                             bool printTerminator,
                              function_ref<void(unsigned)> printWord) {
   p << '(';
   llvm::interleaveComma(body.getArguments(), p, [&](BlockArgument arg) {
@@ -65,7 +86,8 @@ static ParseResult parseScheduleBody(OpAsmParser &parser, ArrayAttr &rankNames,
     names.push_back(parser.getBuilder().getStringAttr(name));
     return success();
   };
-  if (parseArgsAndBody(parser, body, parser.getBuilder().getIndexType(), parseName))
+  if (parseArgsAndBody(parser, body, parser.getBuilder().getIndexType(),
+                       parseName))
     return failure();
   rankNames = parser.getBuilder().getArrayAttr(names);
   return success();
@@ -91,7 +113,8 @@ static ParseResult parseFunctionBody(OpAsmParser &parser, ArrayAttr &kinds,
     attrs.push_back(BufferKindAttr::get(parser.getContext(), *kind));
     return success();
   };
-  if (parseArgsAndBody(parser, body, parser.getBuilder().getF32Type(), parseKind))
+  if (parseArgsAndBody(parser, body, parser.getBuilder().getF64Type(),
+                       parseKind))
     return failure();
   kinds = parser.getBuilder().getArrayAttr(attrs);
   return success();
@@ -145,9 +168,9 @@ static ParseResult parseSliceIndices(OpAsmParser &parser,
   return success();
 }
 
-static void printSliceIndices(OpAsmPrinter &p, Operation *, OperandRange offsets,
-                              OperandRange sizes, OperandRange steps,
-                              DenseBoolArrayAttr drop) {
+static void printSliceIndices(OpAsmPrinter &p, Operation *,
+                              OperandRange offsets, OperandRange sizes,
+                              OperandRange steps, DenseBoolArrayAttr drop) {
   unsigned kept = 0;
   p << '[';
   llvm::interleaveComma(llvm::seq<size_t>(0, offsets.size()), p, [&](size_t i) {
@@ -187,7 +210,8 @@ static void printKeyedIndices(OpAsmPrinter &p, Operation *, ArrayAttr keys,
                               OperandRange values) {
   p << '(';
   llvm::interleaveComma(llvm::zip_equal(keys, values), p, [&](auto pair) {
-    p << cast<StringAttr>(std::get<0>(pair)).getValue() << " = " << std::get<1>(pair);
+    p << cast<StringAttr>(std::get<0>(pair)).getValue() << " = "
+      << std::get<1>(pair);
   });
   p << ')';
 }

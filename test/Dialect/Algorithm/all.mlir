@@ -2,12 +2,12 @@
 // Every op of the algorithm level survives print and parse.
 // CHECK: coll.function @rms
 coll.function @rms(%x row, %w row, %eps scalar) {
-  %0 = arith.mulf %x, %x : f32
+  %0 = arith.mulf %x, %x : f64
   %1 = coll.row mean %0
-  %2 = arith.addf %1, %eps : f32
-  %3 = math.rsqrt %2 : f32
-  %4 = arith.mulf %x, %3 : f32
-  %5 = arith.mulf %4, %w : f32
+  %2 = arith.addf %1, %eps : f64
+  %3 = math.rsqrt %2 : f64
+  %4 = arith.mulf %x, %3 : f64
+  %5 = arith.mulf %4, %w : f64
   coll.yield %5
 }
 coll.schedule @ring implements "allreduce" ranks(%N "N") {
@@ -25,7 +25,7 @@ coll.schedule @ring implements "allreduce" ranks(%N "N") {
   coll.chunks(%N)
   %in = coll.buffer in "in"
   %out = coll.buffer out "out" parts(%N) at(%root)
-  %w = coll.buffer row "w" members {
+  %in2 = coll.buffer in "in2" members {
     coll.member(%c0)
   }
   coll.promise {
@@ -43,7 +43,7 @@ coll.schedule @ring implements "allreduce" ranks(%N "N") {
     %n = coll.count "n"[%c0]
     coll.size_of %in at(%c0) is %n
     %z = coll.const_size %c0
-    coll.same %w
+    coll.same %in2
   }
   %acc = coll.tmp "acc" dims(%N) type(f32)
   coll.init %acc from %in
