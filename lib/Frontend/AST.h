@@ -41,7 +41,7 @@ inline constexpr unsigned maxNesting = 200;
 inline constexpr unsigned maxExprDepth = 1000;
 /// The sum of both bounds any path.
 inline constexpr unsigned maxTreeDepth = maxNesting + maxExprDepth;
-/// Elements of one list: arguments, names, statements of a block.
+/// Elements of one list: arguments, names, iterators; not statements.
 inline constexpr unsigned maxListLength = 1u << 16;
 /// Bytes of a name, and of a string.
 inline constexpr unsigned maxNameBytes = 255;
@@ -64,9 +64,11 @@ public:
 };
 
 /// Prints `file` in the canonical form: one statement a line, two spaces of
-/// indentation, fewest parentheses. The output parses to the same tree.
-/// Comments are lost but for documentation.
-void printFile(const File &file, llvm::raw_ostream &os);
+/// indentation, fewest parentheses. The output parses to the same tree if the
+/// file had no errors. Comments are lost but for documentation.
+/// With `allParentheses` trees that differ print differently.
+void printFile(const File &file, llvm::raw_ostream &os,
+               bool allParentheses = false);
 void printExpr(const Expr &expr, llvm::raw_ostream &os);
 
 /// The spelling of the language's enums.

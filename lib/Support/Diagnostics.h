@@ -73,6 +73,8 @@ class DiagnosticEngine;
 /// Adds to a diagnostic that is being made; emits it when it goes out of scope.
 class [[nodiscard]] InFlight {
 public:
+  /// Says nothing: what follows from an error that has been reported.
+  InFlight() : engine(nullptr) {}
   InFlight(DiagnosticEngine &engine, Diagnostic diagnostic)
       : engine(&engine), diagnostic(std::move(diagnostic)) {}
   InFlight(InFlight &&other)
