@@ -1,0 +1,378 @@
+//===- Arguments.cpp - From a call to what kernels read -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/Arguments.h"
+#include "runtime/core/Text.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace coll {
+
+/// No buffer is larger: sums and products of sizes below it do not overflow.
+static constexpr uint64_t maxBufferBytes = uint64_t(1) << 62;
+
+static uint64_t ceilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
+                     const coll_class &cls, std::span<const uint32_t> words,
+                     std::span<const uint32_t> maxStepChunks,
+                     const RingSizes &rings)
+    : plan(plan), ranks(ranks), cls(cls), words(words),
+      maxStepChunks(maxStepChunks), rings(rings) {
+  uint32_t indexOfKind[COLL_BUF_SCALAR + 1] = {};
+  uint32_t firstPart = 0;
+  for (uint32_t b = 0; b != plan.nbufs; ++b) {
+    const coll_plan_buf &source = plan.bufs[b];
+    if (source.kind == COLL_BUF_SCALAR)
+      break; // scalars come last
+    BufferLayout buffer;
+    buffer.name = source.name;
+    buffer.kind = source.kind;
+    bool isArg = source.kind == COLL_BUF_ELEM || source.kind == COLL_BUF_ROW;
+    buffer.index = indexOfKind[isArg ? uint32_t(COLL_BUF_ELEM) : source.kind]++;
+    buffer.parts = source.parts;
+    buffer.isPresent = cls.present >> b & 1;
+    buffer.isUniform = cls.size_stride == 0;
+    buffer.symbols =
+        &words[cls.part_sizes + (buffer.isUniform ? b : firstPart)];
+    if (!buffer.isUniform)
+      buffer.packed.resize(buffer.parts);
+    firstPart += source.parts;
+    buffers.push_back(std::move(buffer));
+  }
+  storage.resize((sizeof(coll_args) + buffers.size() * sizeof(coll_buf) +
+                  sizeof(Line) - 1) /
+                 sizeof(Line));
+  head = reinterpret_cast<coll_args *>(storage.data());
+  sizes.resize(ranks.nsizes);
+  begins.resize(buffers.size());
+  ends.resize(buffers.size());
+  ranges.reserve(firstPart);
+  givenOf.assign(ranks.nsizes, -1);
+  for (uint32_t j = 0; j != cls.ngiven; ++j) {
+    const coll_plan_size &given = ranks.sizes[words[cls.given + j]];
+    for (uint32_t s = 0; s != ranks.nsizes; ++s)
+      if (ranks.sizes[s].kind == COLL_SIZE_COUNT &&
+          ranks.sizes[s].index == given.index)
+        givenOf[s] = int32_t(j);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes, rounds, protocol
+//===----------------------------------------------------------------------===//
+
+Status Arguments::fillSizes(const coll_call &call) {
+  uint32_t elemBytes = head->elem_bytes;
+  bool isVector = plan.flags & COLL_PLAN_VCOUNTS;
+  bool needsCounts = isVector ? cls.ngiven != 0 : plan.ncounts != 0;
+  if (needsCounts && !call.count)
+    return Status::error(COLL_INVALID, "coll_call.count is NULL");
+  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
+    const coll_plan_size &source = ranks.sizes[s];
+    coll_size &size = sizes[s];
+    int32_t given = isVector ? givenOf[s] : int32_t(source.index);
+    size.elems = source.kind == COLL_SIZE_CONST ? source.value
+                 : given >= 0                   ? call.count[given]
+                                                : 0;
+    if (size.elems > maxBufferBytes / elemBytes)
+      return Status::error(COLL_INVALID,
+                           "count %llu is out of range: %u bytes each are more "
+                           "than memory can hold",
+                           (unsigned long long)size.elems, elemBytes);
+    uint64_t bytes = size.elems * elemBytes;
+    size.units = ceilDiv(bytes, COLL_UNIT_BYTES);
+    size.units_q = size.units / source.chunks;
+    size.units_r = uint32_t(size.units % source.chunks);
+    size.tail_bytes =
+        bytes ? uint32_t(bytes - (size.units - 1) * COLL_UNIT_BYTES) : 0;
+  }
+  return Status::ok();
+}
+
+/// Chooses the rings and cuts shares into rounds and slices.
+///
+/// The program has been verified for messages of at most `slices` slots of the
+/// default size per round.  Rings may be set smaller, and a wide storage type
+/// makes units take more of a slot; then rounds shrink, so that a message never
+/// needs more slots than it was verified with.
+void Arguments::cutIntoRounds(uint32_t dtype) {
+  uint32_t unitBytes = COLL_UNIT_BYTES * storageScale(ranks, dtype);
+  uint32_t smallUnits = rings.smallBytes / unitBytes;
+  uint64_t maxShare = 0, maxMessage = 0;
+  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
+    uint64_t chunk = sizes[s].units_q + (sizes[s].units_r != 0);
+    uint64_t share = ceilDiv(chunk, ranks.instances);
+    maxShare = std::max(maxShare, share);
+    maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
+  }
+  bool isSmall = !(plan.flags & COLL_PLAN_VCOUNTS) && maxMessage <= smallUnits;
+  uint64_t slices = ceilDiv(uint64_t(ranks.round_units) * COLL_UNIT_BYTES,
+                            RingSizes().slotBytes);
+  head->slice_units = isSmall ? smallUnits : rings.slotBytes / unitBytes;
+  head->round_units = uint32_t(std::min<uint64_t>(
+      ranks.round_units, slices * std::max(head->slice_units, 1u)));
+  head->nrounds = std::max<uint64_t>(ceilDiv(maxShare, head->round_units), 1);
+  if (isSmall)
+    head->flags |= COLL_ARGS_SMALL;
+}
+
+/// Mixes one more word into a hash (the finaliser of splitmix64).
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e37'79b9'7f4a'7c15;
+  hash = (hash ^ hash >> 30) * 0xbf58'476d'1ce4'e5b9;
+  hash = (hash ^ hash >> 27) * 0x94d0'49bb'1331'11eb;
+  return hash ^ hash >> 31;
+}
+
+void Arguments::sign(const coll_call &call) {
+  uint64_t hash = mix(plan.contract_hash, ranks.digest);
+  hash = mix(hash, uint64_t(call.dtype) << 32 |
+                       (plan.reduces ? uint32_t(call.op) : uint32_t(COLL_ANY)));
+  for (uint32_t p = 0; p != plan.nlaunch; ++p)
+    hash = mix(hash, uint32_t(head->launch[p]));
+  // Other counts are each rank's own; their sizes meet only on channels.
+  if (!(plan.flags & COLL_PLAN_VCOUNTS))
+    hash = mix(hash, head->count);
+  head->sig = uint32_t(hash ^ hash >> 32);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Status Arguments::fillScalars(const coll_call &call) {
+  bool isPremul = plan.reduces && call.op == COLL_PREMUL_SUM;
+  if ((plan.nscalars != 0 || isPremul) && !call.scalar)
+    return Status::error(COLL_INVALID, "coll_call.scalar is NULL, but %s",
+                         isPremul ? "premul_sum takes a factor"
+                                  : "the contract has scalar arguments");
+  for (uint32_t i = 0; i != plan.nscalars; ++i)
+    head->scalar[i] = call.scalar[i];
+  if (isPremul)
+    head->scalar[COLL_MAX_SCALARS - 1] = call.scalar[plan.nscalars];
+  return Status::ok();
+}
+
+/// First and one past the last element that any part reaches.
+Status Arguments::partsExtent(const BufferLayout &buffer, const coll_buf &buf,
+                              uint64_t &first, uint64_t &last) const {
+  const auto *displ = reinterpret_cast<const uint64_t *>(buf.displ);
+  uint64_t limit = maxBufferBytes / head->elem_bytes;
+  first = limit;
+  last = 0;
+  for (uint32_t p = 0; p != buffer.parts; ++p) {
+    uint64_t elems = elemsOf(buffer, p);
+    if (elems == 0)
+      continue;
+    if (displ[p] > limit || elems > limit - displ[p])
+      return Status::error(COLL_INVALID,
+                           "part %u of buffer '%s' is out of range: %llu "
+                           "elements from element %llu on",
+                           p, buffer.name, (unsigned long long)elems,
+                           (unsigned long long)displ[p]);
+    first = std::min(first, displ[p]);
+    last = std::max(last, displ[p] + elems);
+  }
+  first = std::min(first, last);
+  return Status::ok();
+}
+
+Status Arguments::fillBuffer(const coll_call &call, BufferLayout &buffer,
+                             coll_buf &result, uint64_t &begin, uint64_t &end) {
+  const void *const *list = buffer.kind == COLL_BUF_IN ? call.in
+                            : buffer.kind == COLL_BUF_OUT
+                                ? const_cast<const void *const *>(call.out)
+                                : call.arg;
+  size_t place = size_t(&buffer - buffers.data());
+  const size_t *displ = call.displ ? call.displ[place] : nullptr;
+  result = {};
+  result.elem_bytes = head->elem_bytes;
+  begin = end = 0;
+  if (!buffer.isPresent)
+    return Status::ok();
+
+  uint64_t first = 0, last = 0;
+  if (displ || !buffer.isUniform) {
+    static_assert(sizeof(size_t) == sizeof(uint64_t));
+    if (!displ) {
+      uint64_t next = 0;
+      for (uint32_t p = 0; p != buffer.parts; ++p) {
+        buffer.packed[p] = next;
+        next = std::min(next + elemsOf(buffer, p), maxBufferBytes);
+      }
+    }
+    result.displ = reinterpret_cast<uint64_t>(
+        displ ? static_cast<const void *>(displ) : buffer.packed.data());
+    COLL_TRY(partsExtent(buffer, result, first, last));
+  } else {
+    uint64_t elems = elemsOf(buffer, 0);
+    if (elems != 0 && buffer.parts > maxBufferBytes / head->elem_bytes / elems)
+      return Status::error(COLL_INVALID,
+                           "buffer '%s' is out of range: %u parts of %llu "
+                           "elements",
+                           buffer.name, buffer.parts,
+                           (unsigned long long)elems);
+    last = elems * buffer.parts;
+  }
+
+  const void *pointer = list ? list[buffer.index] : nullptr;
+  if (!pointer && last != 0)
+    return Status::error(COLL_INVALID, "buffer '%s' is NULL", buffer.name);
+  result.ptr = reinterpret_cast<uint64_t>(pointer);
+  begin = result.ptr + first * head->elem_bytes;
+  end = result.ptr + last * head->elem_bytes;
+  if (end < result.ptr)
+    return Status::error(
+        COLL_INVALID, "buffer '%s' ends beyond the address space", buffer.name);
+  return Status::ok();
+}
+
+Status Arguments::fillBuffers(const coll_call &call) {
+  for (size_t b = 0; b != buffers.size(); ++b)
+    COLL_TRY(fillBuffer(call, buffers[b], head->bufs[b], begins[b], ends[b]));
+  bool overlap = false;
+  for (size_t a = 0; a != buffers.size(); ++a)
+    for (size_t b = 0; b != buffers.size(); ++b)
+      overlap |= buffers[a].kind == COLL_BUF_OUT && a != b &&
+                 begins[a] < ends[b] && begins[b] < ends[a];
+  bool mayOverlapItself = false;
+  for (size_t a = 0; a != buffers.size(); ++a)
+    mayOverlapItself |= buffers[a].kind == COLL_BUF_OUT && call.displ &&
+                        call.displ[a] && buffers[a].parts > 1;
+  if (overlap && liesInPlace())
+    head->flags |= COLL_ARGS_IN_PLACE;
+  return overlap || mayOverlapItself ? checkOverlaps() : Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// In place or overlapping
+//===----------------------------------------------------------------------===//
+
+uint64_t Arguments::addressOf(uint32_t buffer, uint32_t part) const {
+  const coll_buf &buf = head->bufs[buffer];
+  const auto *displ = reinterpret_cast<const uint64_t *>(buf.displ);
+  uint64_t first = displ ? displ[part] : part * elemsOf(buffers[buffer], 0);
+  return buf.ptr + first * head->elem_bytes;
+}
+
+namespace {
+/// A record of coll_class.aliases.
+struct Alias {
+  uint32_t bufA, partA, bufB, partB, parts;
+};
+} // namespace
+static_assert(sizeof(Alias) == 5 * sizeof(uint32_t));
+
+static std::span<const Alias> aliasesOf(const coll_class &cls,
+                                        std::span<const uint32_t> words) {
+  return {reinterpret_cast<const Alias *>(words.data() + cls.aliases),
+          cls.naliases};
+}
+
+/// Do all parts that may share memory do so?  Parts without elements don't
+/// count, and with nothing that counts the answer is no.
+bool Arguments::liesInPlace() const {
+  bool any = false;
+  for (const Alias &alias : aliasesOf(cls, words)) {
+    for (uint32_t p = 0; p != alias.parts; ++p) {
+      if (elemsOf(buffers[alias.bufA], alias.partA + p) == 0)
+        continue;
+      if (addressOf(alias.bufA, alias.partA + p) !=
+          addressOf(alias.bufB, alias.partB + p))
+        return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool Arguments::isAlias(const PartRange &a, const PartRange &b) const {
+  for (const Alias &alias : aliasesOf(cls, words)) {
+    auto matches = [&](const PartRange &x, const PartRange &y) {
+      return x.buffer == alias.bufA && y.buffer == alias.bufB &&
+             x.part - alias.partA == y.part - alias.partB &&
+             x.part - alias.partA < alias.parts;
+    };
+    if (matches(a, b) || matches(b, a))
+      return true;
+  }
+  return false;
+}
+
+/// Part by part: no output part may touch any other part, but for the pairs
+/// that `inplace` names, and these only when all of them coincide.
+Status Arguments::checkOverlaps() {
+  ranges.clear();
+  for (uint32_t b = 0; b != buffers.size(); ++b)
+    for (uint32_t p = 0; p != buffers[b].parts && buffers[b].isPresent; ++p)
+      if (uint64_t elems = elemsOf(buffers[b], p)) {
+        uint64_t begin = addressOf(b, p);
+        ranges.push_back({begin, begin + elems * head->elem_bytes, b, p});
+      }
+  std::sort(
+      ranges.begin(), ranges.end(),
+      [](const PartRange &a, const PartRange &b) { return a.begin < b.begin; });
+  auto isOut = [&](const PartRange &range) {
+    return buffers[range.buffer].kind == COLL_BUF_OUT;
+  };
+  for (size_t i = 0; i != ranges.size(); ++i)
+    for (size_t j = i + 1;
+         j != ranges.size() && ranges[j].begin < ranges[i].end; ++j)
+      if ((isOut(ranges[i]) || isOut(ranges[j])) &&
+          !(isInPlace() && isAlias(ranges[i], ranges[j])))
+        return describeOverlap(ranges[i], ranges[j]);
+  return Status::ok();
+}
+
+Status Arguments::describeOverlap(const PartRange &a,
+                                  const PartRange &b) const {
+  auto name = [&](const PartRange &range) {
+    const BufferLayout &buffer = buffers[range.buffer];
+    return buffer.parts == 1
+               ? format("buffer '%s'", buffer.name)
+               : format("part %u of buffer '%s'", range.part, buffer.name);
+  };
+  if (cls.naliases == 0)
+    return Status::error(COLL_INVALID,
+                         "%s and %s share memory, but contract '%s' has no "
+                         "in-place form on this rank",
+                         name(a).c_str(), name(b).c_str(), plan.contract);
+  return Status::error(COLL_INVALID,
+                       "%s and %s share memory, but not in the way that "
+                       "contract '%s' calls in place",
+                       name(a).c_str(), name(b).c_str(), plan.contract);
+}
+
+//===----------------------------------------------------------------------===//
+
+Status Arguments::fill(const coll_call &call) {
+  *head = {};
+  head->abi = COLL_ABI;
+  head->elem_bytes = dtypeBytes(call.dtype);
+  head->nbufs = uint16_t(buffers.size());
+  head->nsizes = uint16_t(sizes.size());
+  head->sizes = reinterpret_cast<uint64_t>(sizes.data());
+  for (uint32_t p = 0; p != plan.nlaunch; ++p)
+    head->launch[p] = call.launch[p];
+  COLL_TRY(fillSizes(call));
+  if (plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS))
+    head->count = call.count[0];
+  if (!sizes.empty()) {
+    head->units_q = sizes[0].units_q;
+    head->units_r = sizes[0].units_r;
+    head->tail_bytes = sizes[0].tail_bytes;
+  }
+  cutIntoRounds(call.dtype);
+  if (head->slice_units == 0)
+    return Status::error(COLL_INVALID,
+                         "slots of %u bytes are too small for plan '%s'",
+                         rings.slotBytes, plan.name);
+  COLL_TRY(fillScalars(call));
+  COLL_TRY(fillBuffers(call));
+  sign(call);
+  return Status::ok();
+}
+
+} // namespace coll

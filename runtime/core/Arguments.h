@@ -1,0 +1,95 @@
+//===- Arguments.h - From a call to what kernels read -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Checks a coll_call against the contract and fills a coll_args.  All memory is
+// allocated when the member of a plan is loaded; a launch allocates nothing.
+//
+// Three things are decided here, each from values that all ranks share (else
+// the ends of a channel would disagree): the sizes of chunks and the number of
+// rounds; small or bulk rings; the signature.  One is this rank's own affair:
+// whether its buffers lie in place.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_CORE_ARGUMENTS_H
+#define COLL_RUNTIME_CORE_ARGUMENTS_H
+
+#include "runtime/core/Environment.h"
+#include "runtime/core/Plan.h"
+
+#include <vector>
+
+namespace coll {
+
+/// What a rank's words say of one buffer of the contract.
+struct BufferLayout {
+  const char *name = "";
+  uint32_t kind = COLL_BUF_IN;
+  uint32_t index = 0; ///< among the ins, the outs or the args
+  uint32_t parts = 1;
+  bool isPresent = false;
+  bool isUniform = true;             ///< all parts have the size symbols[0]
+  const uint32_t *symbols = nullptr; ///< [1] or [parts]
+  std::vector<uint64_t> packed;      ///< where parts start, if not uniform
+};
+
+class Arguments {
+public:
+  /// All references outlive this object.
+  Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
+            const coll_class &cls, std::span<const uint32_t> words,
+            std::span<const uint32_t> maxStepChunks, const RingSizes &rings);
+
+  /// Fills args() for this call, whose dtype and op have been checked.
+  /// COLL_INVALID names what is wrong with it.
+  Status fill(const coll_call &call);
+
+  coll_args &args() { return *head; }
+  bool isInPlace() const { return head->flags & COLL_ARGS_IN_PLACE; }
+
+private:
+  struct PartRange {
+    uint64_t begin, end;
+    uint32_t buffer, part;
+  };
+
+  Status fillSizes(const coll_call &call);
+  void cutIntoRounds(uint32_t dtype);
+  Status fillScalars(const coll_call &call);
+  Status fillBuffer(const coll_call &call, BufferLayout &buffer,
+                    coll_buf &result, uint64_t &begin, uint64_t &end);
+  Status fillBuffers(const coll_call &call);
+  Status partsExtent(const BufferLayout &buffer, const coll_buf &buf,
+                     uint64_t &first, uint64_t &last) const;
+  Status checkOverlaps();
+  Status describeOverlap(const PartRange &a, const PartRange &b) const;
+  bool liesInPlace() const;
+  bool isAlias(const PartRange &a, const PartRange &b) const;
+  void sign(const coll_call &call);
+
+  uint64_t elemsOf(const BufferLayout &buffer, uint32_t part) const {
+    return sizes[buffer.symbols[buffer.isUniform ? 0 : part]].elems;
+  }
+  uint64_t addressOf(uint32_t buffer, uint32_t part) const;
+
+  const coll_plan &plan;
+  const coll_plan_ranks &ranks;
+  const coll_class &cls;
+  std::span<const uint32_t> words;
+  std::span<const uint32_t> maxStepChunks;
+  const RingSizes &rings;
+
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> storage; ///< of *head
+  coll_args *head = nullptr;
+  std::vector<coll_size> sizes;
+  std::vector<int32_t> givenOf; ///< by size symbol: index into count[] or -1
+  std::vector<BufferLayout> buffers;
+  std::vector<uint64_t> begins, ends; ///< extents of the buffers in memory
+  std::vector<PartRange> ranges;
+};
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_ARGUMENTS_H

@@ -1,0 +1,302 @@
+//===- Lane.cpp - Channels with one order of launches ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/Lane.h"
+#include "runtime/core/Isa.h"
+
+#include <cstring>
+
+namespace coll {
+
+Status createLane(Communicator &comm, std::unique_ptr<LaneBase> &lane) {
+  return Lane::create(comm, lane);
+}
+
+Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
+  uint32_t isa = 0;
+  COLL_TRY(chooseIsa(comm.environment().isa, isa));
+  std::unique_ptr<Lane> lane(new Lane(comm, isa));
+  COLL_TRY(lane->process.set());
+  const RingSizes &rings = comm.rings();
+  comm.info(
+      "lane over %s: bulk rings %u x %u B, small rings %u x %u B, kernels "
+      "for %s, %u cores for %d ranks",
+      lane->links.transport().name(), rings.slots, rings.slotBytes,
+      rings.smallSlots, rings.smallBytes, isaName(isa), comm.hostCores(),
+      comm.hostRanks());
+  result = std::move(lane);
+  return Status::ok();
+}
+
+Lane::Lane(Communicator &comm, uint32_t isa)
+    : communicator(comm), hostIsa(isa), links(comm) {}
+
+uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
+  // Measured: spinning wins while everyone has a core, and else delays the very
+  // rank that one waits for.
+  constexpr uint32_t alone = 2000, crowded = 20;
+  if (communicator.environment().spin)
+    return *communicator.environment().spin;
+  return totalBlocks <= communicator.hostCores() ? alone : crowded;
+}
+
+//===----------------------------------------------------------------------===//
+// Launch
+//===----------------------------------------------------------------------===//
+
+/// Holds the lane for one launch or prepare.
+struct Lane::Occupancy {
+  explicit Occupancy(Lane &lane)
+      : lane(lane),
+        isOurs(lane.occupied.exchange(1, std::memory_order_acquire) == 0) {}
+  ~Occupancy() {
+    if (isOurs)
+      lane.occupied.store(0, std::memory_order_release);
+  }
+  Lane &lane;
+  bool isOurs;
+};
+
+Status Lane::checkUsable() {
+  if (!process.isOwnProcess())
+    return Status::error(COLL_INVALID,
+                         "a forked child cannot use its parent's communicator");
+  if (communicator.isAborted())
+    return communicator.status();
+  return Status::ok();
+}
+
+Status Lane::find(const coll_plan &plan, LanePlan *&result) {
+  if (!lastPlan || &lastPlan->plan() != &plan) {
+    std::unique_ptr<LanePlan> &slot = plans[&plan];
+    if (!slot)
+      COLL_TRY(LanePlan::create(*this, plan, slot));
+    lastPlan = slot.get();
+  }
+  result = lastPlan;
+  return Status::ok();
+}
+
+/// Steps 1 and 2.
+Status Lane::enter(const coll_plan &plan, const coll_call &call,
+                   Member *&member, coll_kernel_fn &kernel) {
+  LanePlan *loaded = nullptr;
+  COLL_TRY(find(plan, loaded));
+  COLL_TRY(loaded->kernel(call, kernel));
+  return loaded->member(*this, call.launch, member);
+}
+
+void Lane::record(Member &member, const coll_call &call) {
+  const coll_plan &plan = member.plan().plan();
+  const coll_args &args = member.arguments().args();
+  Board &board = communicator.board();
+  LaunchRecord record;
+  record.launch = board.entered() + 1;
+  record.planDigest = member.plan().ranks().digest;
+  record.contractHash = plan.contract_hash;
+  record.count = args.count;
+  record.hasCount = plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
+  record.startNs = monotonicNs();
+  record.sig = args.sig;
+  record.dtype = uint8_t(call.dtype);
+  record.op = plan.reduces ? uint8_t(call.op) : uint8_t(COLL_ANY);
+  record.nlaunch = uint8_t(plan.nlaunch);
+  for (uint32_t p = 0; p != plan.nlaunch; ++p)
+    record.launchValues[p] = args.launch[p];
+  copyText(record.plan, sizeof record.plan, plan.name);
+  copyText(record.contract, sizeof record.contract, plan.contract);
+  launchSig = args.sig;
+  board.enterLaunch(record);
+}
+
+Status Lane::launch(const coll_plan &plan, const coll_call &call,
+                    coll_stream stream) {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  if (!occupancy.isOurs)
+    return communicator.failWith(Status::error(
+        COLL_OVERLAP,
+        "plan '%s' is launched while another launch of this communicator is "
+        "running: launches at the same time need a communicator each "
+        "(coll_comm_dup)",
+        plan.name));
+  if (stream)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' runs on the host: its stream is NULL",
+                         plan.name);
+  Member *member = nullptr;
+  coll_kernel_fn kernel = nullptr;
+  COLL_TRY(enter(plan, call, member, kernel));
+  COLL_TRY(member->arguments().fill(call));
+  if (!member->isConnected())
+    COLL_TRY(communicator.failWith(links.offer(member->channels())));
+  record(*member, call);
+  if (!member->isConnected())
+    COLL_TRY(awaitChannels(*member));
+  Arguments &arguments = member->arguments();
+  Instance &inst = member->instance(arguments.isInPlace());
+  arguments.args().inst =
+      reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
+  COLL_TRY(run(inst, kernel, arguments.args()));
+  communicator.board().leaveLaunch();
+  return Status::ok();
+}
+
+Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  if (!occupancy.isOurs)
+    return communicator.failWith(
+        Status::error(COLL_OVERLAP,
+                      "plan '%s' is prepared while a launch of this "
+                      "communicator is running",
+                      plan.name));
+  Member *member = nullptr;
+  coll_kernel_fn kernel = nullptr;
+  COLL_TRY(enter(plan, call, member, kernel));
+  if (member->isConnected())
+    return Status::ok();
+  COLL_TRY(communicator.failWith(links.offer(member->channels())));
+  return awaitChannels(*member);
+}
+
+/// From here on peers rely on this rank, so every error ends the communicator.
+Status Lane::awaitChannels(Member &member) {
+  const char *name = member.plan().plan().name;
+  Position position;
+  position.launch = communicator.board().entered();
+  position.sinceNs = monotonicNs();
+  position.state = COLL_STATE_WAIT_DATA;
+  copyText(position.what, sizeof position.what,
+           format("connecting the channels of plan '%s'", name));
+  auto check = [&](int peer) {
+    position.peer = peer;
+    communicator.board().publishPosition(0, position);
+    return checkPeer(peer);
+  };
+  Status status =
+      links.await(member.channels(), communicator.deadline(), check);
+  if (status.code() == COLL_TIMEOUT)
+    status = Status::error(COLL_TIMEOUT,
+                           "%s for plan '%s': it has neither launched nor "
+                           "prepared it\n%s",
+                           status.text().c_str(), name,
+                           communicator.hangReport().c_str())
+                 .withPeer(status.peer());
+  if (status.code() == COLL_NO_MEMORY || status.code() == COLL_INVALID)
+    status = Status::error(COLL_SYSTEM, "%s", status.text().c_str());
+  communicator.board().publishPosition(0, Position());
+  COLL_TRY(communicator.failWith(std::move(status)));
+  member.connect(links);
+  return Status::ok();
+}
+
+Status Lane::checkPeer(int peer) {
+  if (communicator.control().peerState(peer) == Control::PeerState::Left)
+    return Status::error(COLL_PEER_LOST,
+                         "rank %d has destroyed its communicator, but rank %d "
+                         "waits for it",
+                         peer, communicator.rank())
+        .withPeer(peer);
+  uint64_t launch = communicator.board().entered();
+  LaunchRecord theirs;
+  if (communicator.board(peer).readLaunch(launch, theirs) == Board::Read::Ok &&
+      theirs.sig != launchSig)
+    return Status::error(COLL_MISMATCH, "%s",
+                         communicator.describeLaunches(launch, peer).c_str())
+        .withPeer(peer);
+  return Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BlockJob {
+  coll_block *blocks;
+  coll_kernel_fn kernel;
+  const coll_args *args;
+  uint64_t launch;
+};
+} // namespace
+
+static constexpr uint64_t progressOf(uint64_t state) { return state << 60; }
+
+/// Peers read these fields at any time: each store is atomic.
+static void runBlock(void *context, uint32_t block) {
+  const BlockJob &job = *static_cast<BlockJob *>(context);
+  coll_block &line = job.blocks[block];
+  __atomic_store_n(&line.result, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&line.launch, job.launch, __ATOMIC_RELAXED);
+  __atomic_store_n(&line.entered, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&line.progress, progressOf(COLL_STATE_RUN),
+                   __ATOMIC_RELAXED);
+  job.kernel(job.args, block);
+  __atomic_store_n(&line.progress, progressOf(COLL_STATE_DONE),
+                   __ATOMIC_RELAXED);
+  __atomic_store_n(&line.entered, 0, __ATOMIC_RELAXED);
+}
+
+Status Lane::run(Instance &inst, coll_kernel_fn kernel, coll_args &args) {
+  if (inst.nblocks == 0)
+    return Status::ok();
+  BlockJob job = {communicator.board().blocks(), kernel, &args,
+                  communicator.board().entered()};
+  if (inst.nblocks == 1)
+    runBlock(&job, 0);
+  else
+    workers.run({runBlock, &job}, inst.nblocks, inst.dev.spin_limit);
+  // Not the abort word: it may have been set after all was done.
+  bool failed = false;
+  for (uint32_t b = 0; b != inst.nblocks; ++b)
+    failed |= __atomic_load_n(&job.blocks[b].result, __ATOMIC_RELAXED) != 0;
+  return failed ? communicator.status() : Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// Registered plans
+//===----------------------------------------------------------------------===//
+
+Status Lane::use(const coll_plan &plan) {
+  COLL_TRY(checkUsable());
+  LanePlan *loaded = nullptr;
+  COLL_TRY(find(plan, loaded));
+  used.push_back(&plan);
+  return Status::ok();
+}
+
+static bool hasKernel(const coll_plan &plan, coll_dtype dtype, coll_op op) {
+  for (const coll_kernel &k : std::span(plan.kernels, plan.nkernels))
+    if ((k.dtype == COLL_ANY || k.dtype == dtype) &&
+        (k.op == COLL_ANY || k.op == op || !plan.reduces))
+      return true;
+  return false;
+}
+
+const coll_plan *Lane::best(const char *contract, uint64_t bytes,
+                            coll_dtype dtype, coll_op op) const {
+  const coll_plan *result = nullptr;
+  uint64_t least = UINT64_MAX;
+  for (const coll_plan *plan : used) {
+    if (std::strcmp(plan->contract, contract) != 0)
+      continue;
+    // Outside of all ranges the nearest one serves.  Another plan's lack of a
+    // kernel is no reason to fail while there is one that has it.
+    uint64_t high = plan->sizes_hi ? plan->sizes_hi : UINT64_MAX;
+    uint64_t distance = bytes < plan->sizes_lo ? plan->sizes_lo - bytes
+                        : bytes >= high        ? bytes - high + 1
+                                               : 0;
+    if (plan->flags & COLL_PLAN_VCOUNTS)
+      distance = 0; // bytes differ from rank to rank
+    if (!hasKernel(*plan, dtype, op))
+      distance = UINT64_MAX - 1;
+    if (distance < least) {
+      least = distance;
+      result = plan;
+    }
+  }
+  return result;
+}
+
+} // namespace coll

@@ -1,0 +1,92 @@
+//===- Lane.h - Channels with one order of launches -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A lane owns what launches need: channels, loaded plans, scratch and worker
+// threads.  One launch runs at a time; all ranks launch the same plans in the
+// same order, and number their launches alike, also those ranks that have
+// nothing to do in a plan.
+//
+// A launch goes through these steps:
+//
+//   1. find the plan's member for the launch values, loading it if need be
+//   2. check the call, fill the arguments, choose the entry      (Arguments)
+//   3. first launch of a member: make and offer this rank's channels
+//   4. write the record on the board: from here on peers can see it
+//   5. first launch of a member: wait for the peers' channels
+//   6. run the blocks
+//
+// Errors of steps 1 to 3 leave the communicator as it was.  Later ones end it,
+// since peers have begun to rely on this rank.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_CORE_LANE_H
+#define COLL_RUNTIME_CORE_LANE_H
+
+#include "runtime/core/ForkMark.h"
+#include "runtime/core/LanePlan.h"
+#include "runtime/core/Workers.h"
+
+#include <unordered_map>
+
+namespace coll {
+
+class Lane final : public LaneBase {
+public:
+  static Status create(Communicator &comm, std::unique_ptr<LaneBase> &result);
+  static Lane &of(coll_comm &comm) { return static_cast<Lane &>(comm.lane()); }
+
+  Status launch(const coll_plan &plan, const coll_call &call,
+                coll_stream stream);
+  Status prepare(const coll_plan &plan, const coll_call &call);
+
+  /// Registers a plan for the standard contracts.
+  Status use(const coll_plan &plan);
+  /// The registered plan of this contract whose `sizes` suit `bytes` best among
+  /// those that have kernels for dtype and op; null: there is none.
+  const coll_plan *best(const char *contract, uint64_t bytes, coll_dtype dtype,
+                        coll_op op) const;
+
+  //===-- For plans being loaded --------------------------------------------//
+  Communicator &comm() { return communicator; }
+  uint32_t isa() const { return hostIsa; }
+  Scratch &scratch() { return memory; }
+  Channels &channels() { return links; }
+  Status reserveWorkers(uint32_t blocks) { return workers.reserve(blocks); }
+  /// Pauses before a wait yields, for a plan of so many blocks on all ranks.
+  uint32_t spinLimit(uint64_t totalBlocks) const;
+
+  //===-- For waits ---------------------------------------------------------//
+  /// What can be said of a peer that lets us wait: that it has left, or that
+  /// its launch of this number is another one.
+  Status checkPeer(int peer);
+
+  void abort() noexcept override { links.transport().abort(); }
+  void close() noexcept override { workers.stop(); }
+
+private:
+  Lane(Communicator &comm, uint32_t isa);
+  struct Occupancy;
+  Status checkUsable();
+  Status enter(const coll_plan &plan, const coll_call &call, Member *&member,
+               coll_kernel_fn &kernel);
+  Status find(const coll_plan &plan, LanePlan *&result);
+  void record(Member &member, const coll_call &call);
+  Status awaitChannels(Member &member);
+  Status run(Instance &inst, coll_kernel_fn kernel, coll_args &args);
+
+  Communicator &communicator;
+  uint32_t hostIsa;
+  ForkMark process;
+  std::atomic<uint32_t> occupied{0};
+  Channels links;
+  Scratch memory; // outlives the members, which give it back
+  std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
+  LanePlan *lastPlan = nullptr; ///< most launches repeat the one before
+  std::vector<const coll_plan *> used;
+  uint32_t launchSig = 0; ///< of the launch on the board
+  Workers workers;        // ended first
+};
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_LANE_H

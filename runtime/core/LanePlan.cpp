@@ -1,0 +1,218 @@
+//===- LanePlan.cpp - A plan loaded on a lane -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/LanePlan.h"
+#include "runtime/core/Isa.h"
+#include "runtime/core/Lane.h"
+#include "runtime/core/Text.h"
+
+#include <cassert>
+
+namespace coll {
+
+//===----------------------------------------------------------------------===//
+// LanePlan
+//===----------------------------------------------------------------------===//
+
+Status LanePlan::create(Lane &lane, const coll_plan &plan,
+                        std::unique_ptr<LanePlan> &result) {
+  if (plan.abi != COLL_ABI)
+    return Status::error(COLL_INVALID,
+                         "the object of plan '%s' was made for ABI %u, this "
+                         "library has ABI %u",
+                         plan.name, plan.abi, COLL_ABI);
+  int nranks = lane.comm().size();
+  const coll_plan_ranks *ranks = findRanks(plan, nranks);
+  if (!ranks)
+    return Status::error(COLL_NO_PLAN,
+                         "plan '%s' was not compiled for %d ranks (it is for "
+                         "%s): compile it with --ranks %d",
+                         plan.name, nranks, describeSizes(plan).c_str(),
+                         nranks);
+  COLL_TRY(checkPlan(plan, *ranks));
+  std::unique_ptr<LanePlan> loaded(new LanePlan(plan, *ranks));
+  loaded->stepChunks = coll::maxStepChunks(*ranks);
+  loaded->members.resize(ranks->nmembers);
+  loaded->chooseKernels(lane.isa());
+  result = std::move(loaded);
+  return Status::ok();
+}
+
+/// For every dtype and op the variant of the highest instruction set that runs.
+void LanePlan::chooseKernels(uint32_t isa) {
+  int chosen[kNumDtypes][kNumOps];
+  for (auto &row : chosen)
+    for (int &entry : row)
+      entry = -1;
+  for (uint32_t k = 0; k != source.nkernels; ++k) {
+    const coll_kernel &kernel = source.kernels[k];
+    if (!canRun(kernel.isa, isa))
+      continue;
+    for (uint32_t dtype = 0; dtype != kNumDtypes; ++dtype)
+      for (uint32_t op = 0; op != kNumOps; ++op)
+        if ((kernel.dtype == COLL_ANY || kernel.dtype == dtype) &&
+            (kernel.op == COLL_ANY || kernel.op == op) &&
+            int(kernel.isa) > chosen[dtype][op]) {
+          chosen[dtype][op] = kernel.isa;
+          kernels[dtype][op] = kernel.fn;
+        }
+  }
+}
+
+Status LanePlan::kernel(const coll_call &call, coll_kernel_fn &fn) const {
+  uint32_t dtype = uint32_t(call.dtype);
+  uint32_t op = source.reduces ? uint32_t(call.op) : 0;
+  if (dtype >= kNumDtypes || op >= kNumOps)
+    return Status::error(COLL_INVALID, "the call has %s %u, which is none",
+                         dtype >= kNumDtypes ? "dtype" : "op",
+                         dtype >= kNumDtypes ? dtype : op);
+  fn = kernels[dtype][op];
+  return fn ? Status::ok() : missingKernel(call);
+}
+
+Status LanePlan::missingKernel(const coll_call &call) const {
+  bool hasDtype = false, hasOp = false, hasBoth = false;
+  for (const coll_kernel &k : std::span(source.kernels, source.nkernels)) {
+    bool isDtype = k.dtype == COLL_ANY || k.dtype == call.dtype;
+    bool isOp = !source.reduces || k.op == COLL_ANY || k.op == call.op;
+    hasDtype |= isDtype;
+    hasOp |= isOp;
+    hasBoth |= isDtype && isOp;
+  }
+  if (!hasDtype)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' was built without --dtypes=%s (it has %s)",
+                         source.name, dtypeText(call.dtype).c_str(),
+                         describeDtypes(source).c_str());
+  if (!hasOp)
+    return Status::error(
+        COLL_INVALID, "plan '%s' was built without --ops=%s (it has %s)",
+        source.name, opText(call.op).c_str(), describeOps(source).c_str());
+  if (!hasBoth)
+    return Status::error(COLL_INVALID, "plan '%s' has no kernel for %s of %s",
+                         source.name, opText(call.op).c_str(),
+                         dtypeText(call.dtype).c_str());
+  return Status::error(COLL_INVALID,
+                       "plan '%s' has no kernel for this processor's "
+                       "instruction set, or for COLL_ISA",
+                       source.name);
+}
+
+Status LanePlan::member(Lane &lane, const int *launch, Member *&result) {
+  uint32_t index = 0;
+  COLL_TRY(findMember(source, table, launch, index));
+  std::unique_ptr<Member> &slot = members[index];
+  if (!slot)
+    COLL_TRY(Member::create(lane, *this, index, launch, slot));
+  result = slot.get();
+  return Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// Member
+//===----------------------------------------------------------------------===//
+
+Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
+                      const int *launch, std::unique_ptr<Member> &result) {
+  const coll_plan_ranks &ranks = plan.ranks();
+  int rank = lane.comm().rank();
+  int root = plan.plan().nlaunch ? launch[0] : 0;
+  const coll_class &cls = classOf(ranks, member, rank, root);
+  std::unique_ptr<Member> made(new Member(plan, cls, lane.scratch()));
+  std::copy_n(cls.words, cls.nwords, made->relocated.begin());
+  relocate(cls, ranks, rank, root, made->relocated);
+  made->numBlocks = cls.program_blocks * ranks.instances;
+  if (made->numBlocks > kMaxBlocks)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' has %u blocks, and a lane runs %u at most",
+                         plan.plan().name, made->numBlocks, kMaxBlocks);
+  made->listChannels();
+  made->ends.resize(made->channelIds.size());
+  made->launchArguments =
+      std::make_unique<Arguments>(plan.plan(), ranks, cls, made->relocated,
+                                  plan.maxStepChunks(), lane.comm().rings());
+
+  uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
+                       maxStorageScale(plan.plan(), ranks);
+  if (slotBytes > UINT32_MAX)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' has rounds of %u units, which are too many",
+                         plan.plan().name, ranks.round_units);
+  uint64_t total = totalBlocks(ranks, member, root);
+  for (bool inPlace : {false, true}) {
+    made->fillInstance(lane, inPlace, total);
+    Instance &inst = made->instances[inPlace];
+    inst.scratch_slot_bytes = uint32_t(slotBytes);
+    COLL_TRY(made->scratch.serve(inst, slotBytes * inst.scratch_slots *
+                                           ranks.instances));
+  }
+  COLL_TRY(lane.reserveWorkers(made->numBlocks));
+  result = std::move(made);
+  return Status::ok();
+}
+
+Member::~Member() {
+  for (const Instance &inst : instances)
+    scratch.forget(inst);
+}
+
+/// Instance i of the program uses the tags from i * nchannels on.
+void Member::listChannels() {
+  struct End {
+    uint32_t peer, tag;
+  };
+  const coll_plan_ranks &ranks = owner.ranks();
+  auto add = [&](uint32_t word, uint32_t count, bool isSender) {
+    const auto *list = reinterpret_cast<const End *>(&relocated[word]);
+    for (uint32_t i = 0; i != ranks.instances; ++i)
+      for (const End &end : std::span(list, count))
+        channelIds.push_back(
+            {end.peer, end.tag + i * ranks.nchannels, isSender});
+  };
+  if (cls.nsend)
+    add(cls.send_ends, cls.nsend, true);
+  if (cls.nrecv)
+    add(cls.recv_ends, cls.nrecv, false);
+}
+
+void Member::fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks) {
+  auto address = [](const void *pointer) {
+    return reinterpret_cast<uint64_t>(pointer);
+  };
+  const coll_plan_ranks &ranks = owner.ranks();
+  Communicator &comm = lane.comm();
+  signals[inPlace].resize(numBlocks);
+
+  Instance &inst = instances[inPlace];
+  inst.lane = &lane;
+  inst.member = this;
+  inst.dev.abort = address(&comm.abortWord());
+  inst.dev.spin_limit = lane.spinLimit(totalBlocks);
+  inst.dev.deadline_ns = comm.deadlineNs();
+
+  inst.comm = address(&inst.dev);
+  inst.send_ends = address(ends.data());
+  inst.recv_ends = address(ends.data() + size_t(cls.nsend) * ranks.instances);
+  inst.blocks = address(comm.board().blocks());
+  inst.consts = address(relocated.data());
+  inst.steps = address(relocated.data() + cls.entry[inPlace]);
+  inst.signals = address(signals[inPlace].data());
+  inst.nblocks = numBlocks;
+  inst.nchannels = ranks.nchannels;
+  inst.rank = uint32_t(comm.rank());
+  inst.nranks = uint32_t(comm.size());
+  inst.digest = ranks.digest;
+  inst.ninstances = ranks.instances;
+  inst.nsend = cls.nsend;
+  inst.nrecv = cls.nrecv;
+  inst.program_blocks = cls.program_blocks;
+  inst.scratch_slots = cls.scratch_slots[inPlace];
+}
+
+void Member::connect(Channels &channels) {
+  for (size_t i = 0; i != channelIds.size(); ++i)
+    static_cast<coll_end &>(ends[i]) = channels.end(channelIds[i]);
+  connected = true;
+}
+
+} // namespace coll

@@ -1,0 +1,256 @@
+//===- Wait.cpp - Where kernels wait --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A wait climbs a ladder:
+//
+//   spin        so many pauses: 2000 when every block of the host has a core,
+//               else 20; no clock, no store, the abort word every 64
+//   yield       for 2 ms: the processor goes to whoever we wait for
+//   sleep       50 us, doubling to 1 ms; from here on the position stands on
+//               the board, and now and then we look for reasons not to wait:
+//               the peer has left, its launch is another one, it offers
+//               channels that it needs before it can go on
+//
+// until the word has its value, the communicator has failed, or the deadline
+// has passed.  There is no futex: it would cost every publish a full fence.
+//
+// Time that this process does not run does not count against the deadline, so a
+// job that was stopped and continued as a whole goes on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Lane.h"
+#include "runtime/core/Pause.h"
+#include "runtime/core/Text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <new>
+#include <sched.h>
+
+namespace coll {
+namespace {
+
+constexpr uint64_t yieldNs = 2'000'000;
+constexpr uint64_t firstSleepNs = 50'000, longestSleepNs = 1'000'000;
+constexpr uint64_t lookAroundNs = 10'000'000;
+/// More than this between two looks at the clock is not waiting.
+constexpr uint64_t longestStepNs = 1'000'000'000;
+
+/// coll_block.progress, taken apart.
+struct Progress {
+  explicit Progress(uint64_t word)
+      : state(uint32_t(word >> 60)), step(uint32_t(word >> 40) & 0xfffff),
+        peer(uint32_t(word) & 0xffff) {}
+  uint32_t state, step, peer;
+};
+
+class Waiting {
+public:
+  Waiting(const coll_inst *inst, uint32_t block, uint64_t progress)
+      : inst(Instance::of(inst)), lane(*this->inst.lane), comm(lane.comm()),
+        block(block), progress(progress), place(progress),
+        line(comm.board().blocks()[block]) {}
+
+  void setWord(const uint64_t *address, uint64_t wanted, uint32_t condition) {
+    word = address;
+    want = wanted;
+    how = condition;
+  }
+  bool spin() const;
+  uint32_t climb();
+  uint32_t fail(Status status);
+  Status mismatch(uint32_t wantSig, uint32_t haveSig) const;
+
+private:
+  bool holds() const {
+    uint64_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return how == COLL_WAIT_SMALL_FLAG ? value >> 16 == want : value > want;
+  }
+  bool waitsForPeer() const {
+    return place.state != COLL_STATE_WAIT_BLOCK &&
+           place.peer < uint32_t(comm.size()) && int(place.peer) != comm.rank();
+  }
+  StepText text() const {
+    const Member &member = *inst.member;
+    return describeStep(member.plan().plan(), member.rankClass(),
+                        member.words(), place.step);
+  }
+  void show(uint64_t since);
+  void leave();
+  Status lookAround() const;
+  Status timeout(uint64_t waitedNs) const;
+
+  const Instance &inst;
+  Lane &lane;
+  Communicator &comm;
+  uint32_t block;
+  uint64_t progress;
+  Progress place;
+  coll_block &line;
+  const uint64_t *word = nullptr;
+  uint64_t want = 0;
+  uint32_t how = COLL_WAIT_ABOVE;
+  bool isShown = false;
+};
+
+bool Waiting::spin() const {
+  for (uint32_t i = 0; i != inst.dev.spin_limit; ++i) {
+    if (holds())
+      return true;
+    if (i % 64 == 63 && comm.isAborted())
+      return false;
+    pauseCore();
+  }
+  return holds();
+}
+
+/// Puts the position on the board, as text, for reports of any rank.
+void Waiting::show(uint64_t since) {
+  if (isShown)
+    return;
+  StepText step = text();
+  Position position;
+  position.launch = comm.board().entered();
+  position.sinceNs = since;
+  position.state = place.state;
+  position.peer = waitsForPeer() ? int(place.peer) : -1;
+  copyText(position.where, sizeof position.where, step.where);
+  copyText(position.what, sizeof position.what, step.what);
+  comm.board().publishPosition(block, position);
+  isShown = true;
+}
+
+void Waiting::leave() {
+  if (isShown)
+    comm.board().publishPosition(block, Position());
+  uint64_t running = uint64_t(COLL_STATE_RUN) << 60 | (progress << 4 >> 4);
+  __atomic_store_n(&line.progress, running, __ATOMIC_RELAXED);
+}
+
+Status Waiting::lookAround() const {
+  COLL_TRY(lane.channels().poll());
+  if (!waitsForPeer())
+    return Status::ok();
+  Status status = lane.checkPeer(int(place.peer));
+  // What a peer has sent before it left is there for us to see by now.
+  if (status.code() == COLL_PEER_LOST && holds())
+    return Status::ok();
+  return status;
+}
+
+Status Waiting::timeout(uint64_t waitedNs) const {
+  StepText step = text();
+  std::string whom = waitsForPeer() ? format("rank %u", place.peer)
+                                    : std::string("another of its blocks");
+  const char *what = place.state == COLL_STATE_WAIT_CREDIT ? "room at"
+                     : place.state == COLL_STATE_WAIT_DATA ? "data of"
+                                                           : "";
+  std::string text = format("rank %d has waited %s for %s%s%s: %s\n",
+                            comm.rank(), durationText(waitedNs).c_str(), what,
+                            *what ? " " : "", whom.c_str(), step.what.c_str());
+  return Status::error(COLL_TIMEOUT, "%s%s", text.c_str(),
+                       comm.hangReport().c_str())
+      .withPeer(waitsForPeer() ? int(place.peer) : -1)
+      .withWhere(step.where);
+}
+
+/// Yields and sleeps.  0: the word has its value.
+uint32_t Waiting::climb() {
+  __atomic_store_n(&line.progress, progress, __ATOMIC_RELAXED);
+  const uint64_t start = monotonicNs();
+  __atomic_store_n(&line.wait_since, start, __ATOMIC_RELAXED);
+  __atomic_store_n(&line.want, want, __ATOMIC_RELAXED);
+  uint64_t last = start, waited = 0, nextLook = yieldNs;
+  uint64_t sleepNs = firstSleepNs;
+  while (true) {
+    if (holds()) {
+      leave();
+      return 0;
+    }
+    if (comm.isAborted())
+      return fail(Status::ok());
+    lane.channels().transport().progress();
+    uint64_t now = monotonicNs();
+    waited += std::min(now - last, longestStepNs);
+    last = now;
+    if (waited > inst.dev.deadline_ns) {
+      show(start);
+      return fail(timeout(waited));
+    }
+    if (waited < yieldNs) {
+      sched_yield();
+      continue;
+    }
+    if (waited >= nextLook) {
+      nextLook = waited + lookAroundNs;
+      show(start);
+      if (Status status = lookAround(); !status.isOk())
+        return fail(std::move(status).withWhere(text().where));
+    }
+    timespec pause = {0, long(std::min(sleepNs, inst.dev.deadline_ns / 4 + 1))};
+    nanosleep(&pause, nullptr);
+    sleepNs = std::min(sleepNs * 2, longestSleepNs);
+  }
+}
+
+/// Marks the block as failed; an OK status means that the error stands already.
+/// The position stays on the board, so that later reports can tell.
+uint32_t Waiting::fail(Status status) {
+  __atomic_store_n(&line.result, 1, __ATOMIC_RELAXED);
+  if (status.code() == COLL_NO_MEMORY || status.code() == COLL_INVALID)
+    status = Status::error(COLL_SYSTEM, "%s", status.text().c_str());
+  (void)comm.failWith(std::move(status));
+  return 1;
+}
+
+Status Waiting::mismatch(uint32_t wantSig, uint32_t haveSig) const {
+  uint64_t launch = comm.board().entered();
+  std::string text =
+      format("a message of rank %u belongs to another launch "
+             "(signature %x, expected %x)\n%s",
+             place.peer, haveSig, wantSig,
+             comm.describeLaunches(launch, int(place.peer)).c_str());
+  return Status::error(COLL_MISMATCH, "%s", text.c_str())
+      .withPeer(int(place.peer))
+      .withWhere(this->text().where);
+}
+
+/// Generated code cannot be unwound through.
+template <typename Function>
+uint32_t withoutExceptions(Communicator &comm, Function body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    Error error;
+    error.status = COLL_SYSTEM;
+    error.text = "out of memory"; // short enough to need none
+    comm.fail(std::move(error));
+    return 1;
+  }
+}
+
+} // namespace
+} // namespace coll
+
+using namespace coll;
+
+uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block,
+                          const uint64_t *word, uint64_t want, uint32_t how,
+                          uint64_t progress) {
+  assert(how == COLL_WAIT_ABOVE || how == COLL_WAIT_SMALL_FLAG);
+  Waiting waiting(inst, block, progress);
+  waiting.setWord(word, want, how);
+  if (waiting.spin())
+    return 0;
+  return withoutExceptions(Instance::of(inst).lane->comm(),
+                           [&] { return waiting.climb(); });
+}
+
+uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
+                              uint64_t progress, uint32_t want, uint32_t have) {
+  Waiting waiting(inst, block, progress);
+  return withoutExceptions(Instance::of(inst).lane->comm(), [&] {
+    return waiting.fail(waiting.mismatch(want, have));
+  });
+}

@@ -1,0 +1,13 @@
+//===- Transport.cpp - Choosing a transport -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/transport/Transport.h"
+#include "runtime/transport/shm/ShmTransport.h"
+
+namespace coll {
+
+std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes) {
+  return std::make_unique<ShmTransport>(sizes);
+}
+
+} // namespace coll

@@ -1,0 +1,149 @@
+//===- ShmTransport.cpp - Channels in shared memory -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/transport/shm/ShmTransport.h"
+#include "runtime/core/Wire.h"
+
+#include <cassert>
+
+namespace coll {
+
+static constexpr uint32_t offerMagic = 0x3153'4843; // "CHS1"
+static constexpr size_t linePairBytes = 128;
+static_assert(sizeof(coll_ring_line) <= linePairBytes &&
+              sizeof(coll_credit_line) <= linePairBytes);
+
+static size_t roundUp(size_t bytes, size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
+size_t smallSlotStride(uint32_t smallBytes) {
+  return roundUp(smallBytes + COLL_SMALL_HEAD, 64);
+}
+
+ShmRingLayout::ShmRingLayout(const RingSizes &sizes) {
+  small = linePairBytes;
+  size_t end = small + smallSlotStride(sizes.smallBytes) * sizes.smallSlots;
+  slots = roundUp(end, pageBytes());
+  bytes = slots + size_t(sizes.slotBytes) * sizes.slots;
+}
+
+ShmTransport::ShmTransport(const RingSizes &sizes)
+    : sizes(sizes), ring(sizes) {}
+
+static uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// Fills in what one half gives to an end.  The halves write different fields,
+/// so it does not matter which comes first.
+void ShmTransport::setEnd(Channel &channel, std::byte *half,
+                          bool isRing) const {
+  coll_end &end = channel.end;
+  end.seq = addressOf(&channel.seq);
+  end.peer = uint16_t(channel.id.peer);
+  end.slot_bytes = sizes.slotBytes;
+  end.small_bytes = sizes.smallBytes;
+  end.k = uint16_t(sizes.slots);
+  end.k_small = uint16_t(sizes.smallSlots);
+  if (!isRing) {
+    end.credit = addressOf(half);
+    return;
+  }
+  end.line = addressOf(half);
+  end.small = addressOf(half + ring.small);
+  end.slots = addressOf(half + ring.slots);
+}
+
+Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
+                           Message &message) {
+  assert(!channels.empty() && channels.size() <= kMaxChannelsPerOffer);
+  std::vector<uint64_t> offsets;
+  size_t bytes = 0;
+  for (const Channel *channel : channels) {
+    assert(!channel->isOffered && channel->id.peer == uint32_t(peer));
+    bool isRing = !channel->id.isSender;
+    bytes = roundUp(bytes, isRing ? pageBytes() : linePairBytes);
+    offsets.push_back(bytes);
+    bytes += isRing ? ring.bytes : linePairBytes;
+  }
+  bytes = roundToPages(bytes);
+
+  UniqueFd fd;
+  Mapping mapping;
+  COLL_TRY(createSealedMemory("coll-channels", bytes, fd));
+  COLL_TRY(Mapping::map(fd, 0, bytes, Mapping::ReadWrite, mapping));
+  auto *base = static_cast<std::byte *>(mapping.get());
+
+  WireWriter writer;
+  writer.write<uint32_t>(offerMagic);
+  for (uint32_t size :
+       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
+    writer.write<uint32_t>(size);
+  writer.write<uint64_t>(bytes);
+  writer.write<uint32_t>(uint32_t(channels.size()));
+  for (size_t i = 0; i != channels.size(); ++i) {
+    Channel &channel = *channels[i];
+    writer.write<uint32_t>(channel.id.isSender);
+    writer.write<uint32_t>(channel.id.tag);
+    writer.write<uint64_t>(offsets[i]);
+    setEnd(channel, base + offsets[i], !channel.id.isSender);
+    channel.isOffered = true;
+  }
+  mappings.push_back(std::move(mapping));
+  message.bytes.assign(writer.bytes().begin(), writer.bytes().end());
+  message.fds.push_back(std::move(fd));
+  return Status::ok();
+}
+
+Status ShmTransport::attach(int peer, Message message, ChannelSource &source,
+                            std::vector<Channel *> &attached) {
+  auto malformed = [&](const char *what) {
+    return Status::error(COLL_SYSTEM,
+                         "rank %d offers channels in a message that %s", peer,
+                         what)
+        .withPeer(peer);
+  };
+  WireReader reader(message.bytes);
+  if (reader.read<uint32_t>() != offerMagic || message.fds.size() != 1)
+    return malformed("is of another kind");
+  for (uint32_t size :
+       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
+    if (reader.read<uint32_t>() != size)
+      return malformed("has other ring sizes than this rank");
+  uint64_t bytes = reader.read<uint64_t>();
+  uint32_t count = reader.read<uint32_t>();
+  uint64_t most = kMaxChannelsPerOffer * roundToPages(ring.bytes);
+  if (!reader.isGood() || count > kMaxChannelsPerOffer || bytes > most ||
+      bytes != roundToPages(bytes))
+    return malformed("has sizes out of range");
+  COLL_TRY(checkSealedMemory(message.fds[0], bytes));
+  Mapping mapping;
+  COLL_TRY(Mapping::map(message.fds[0], 0, bytes, Mapping::ReadWrite, mapping));
+  auto *base = static_cast<std::byte *>(mapping.get());
+  // Kept from here on, also on an error: some ends may already point into it.
+  mappings.push_back(std::move(mapping));
+
+  for (uint32_t i = 0; i != count; ++i) {
+    bool peerSends = reader.read<uint32_t>() != 0;
+    uint32_t tag = reader.read<uint32_t>();
+    uint64_t offset = reader.read<uint64_t>();
+    size_t halfBytes = peerSends ? linePairBytes : ring.bytes;
+    size_t alignment = peerSends ? linePairBytes : pageBytes();
+    if (!reader.isGood() || tag >= kMaxChannelTags || offset % alignment != 0 ||
+        offset > bytes || halfBytes > bytes - offset)
+      return malformed("names a channel out of range");
+    Channel *channel = nullptr;
+    COLL_TRY(source.channel({uint32_t(peer), tag, !peerSends}, channel));
+    if (channel->isAttached)
+      return malformed("names a channel for the second time");
+    setEnd(*channel, base + offset, !peerSends);
+    channel->isAttached = true;
+    attached.push_back(channel);
+  }
+  if (!reader.finish())
+    return malformed("is too long");
+  return Status::ok();
+}
+
+} // namespace coll

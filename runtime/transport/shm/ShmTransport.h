@@ -1,0 +1,57 @@
+//===- ShmTransport.h - Channels in shared memory ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An offer is one sealed memory with this rank's halves of a batch of channels
+// with one peer:
+//
+//   receiver's half   ring line 128 B | small ring | bulk ring
+//   sender's half     credit line, alone on 128 B
+//
+// Every half begins on a multiple of 128 bytes: processors fetch lines in
+// pairs, and a line that another rank writes next to it would be stolen again
+// and again.  Bulk rings begin on pages.  Both sides map all of it, writable:
+// the owner polls, the peer stores.
+//
+// Offer on the wire: u32 magic, u32 sizes of the rings (slot bytes, slots,
+// small bytes, small slots), u64 bytes of the memory, u32 channels, and per
+// channel u32 (1: the offering rank sends), u32 tag, u64 offset of the half.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_TRANSPORT_SHM_SHMTRANSPORT_H
+#define COLL_RUNTIME_TRANSPORT_SHM_SHMTRANSPORT_H
+
+#include "runtime/transport/Transport.h"
+
+namespace coll {
+
+/// Where the parts of a receiver's half lie, from its beginning.
+struct ShmRingLayout {
+  explicit ShmRingLayout(const RingSizes &sizes);
+  size_t small, slots, bytes;
+};
+/// Bytes from one small slot to the next.
+size_t smallSlotStride(uint32_t smallBytes);
+
+class ShmTransport final : public Transport {
+public:
+  explicit ShmTransport(const RingSizes &sizes);
+
+  const char *name() const override { return "shm"; }
+  Status offer(int peer, std::span<Channel *const> channels,
+               Message &message) override;
+  Status attach(int peer, Message message, ChannelSource &source,
+                std::vector<Channel *> &attached) override;
+  int progress() override { return 0; } // the peer's own stores are enough
+  void abort() noexcept override {}     // kernels alone store, and see the word
+
+private:
+  void setEnd(Channel &channel, std::byte *half, bool isRing) const;
+
+  RingSizes sizes;
+  ShmRingLayout ring;
+  std::vector<Mapping> mappings;
+};
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_TRANSPORT_SHM_SHMTRANSPORT_H
