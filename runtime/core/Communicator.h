@@ -23,10 +23,10 @@
 #include "runtime/core/Board.h"
 #include "runtime/core/Control.h"
 #include "runtime/core/Environment.h"
+#include "runtime/core/UserMemory.h"
 
 #include <atomic>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <sys/types.h>
 
 namespace coll {
@@ -68,8 +68,10 @@ public:
   uint32_t hostCores() const { return membership.hostCores; }
   int hostRanks() const { return membership.nranks; } ///< all on one host yet
   const Environment &environment() const { return env; }
+  uint64_t id() const { return membership.id; }
   uint64_t deadlineNs() const { return waitNs; } ///< per wait; UINT64_MAX: none
   Deadline deadline() const { return Deadline::after(waitNs); }
+  Deadline initDeadline() const { return Deadline::after(initNs); }
   /// False in a forked child, where a communicator must not be used.
   bool isOwnProcess() const;
 
@@ -78,6 +80,7 @@ public:
   Board &board() { return boards[size_t(rank())]; } ///< this rank's
   const Board &board(int peer) const { return boards[size_t(peer)]; }
   LaneBase &lane() { return *laneState; }
+  UserMemory &memory() { return userMemory; }
 
   //===-- Errors ------------------------------------------------------------//
   /// The word for coll_comm_dev.abort; not 0: leave.
@@ -88,6 +91,8 @@ public:
   /// COLL_OK while the communicator is ready, else its error.  Takes over a
   /// peer's error when only the abort word tells of it.  Never blocks.
   Status status();
+  /// The same as a record that lives as long as the communicator, or null.
+  const Error *error();
   /// Records an error and tells everyone; later errors are dropped.  Any
   /// thread.  Error::rank -1 means this rank.
   void fail(Error error) noexcept;
@@ -102,27 +107,47 @@ public:
   /// Two ranks' records of a launch, side by side, for a mismatch.
   std::string describeLaunches(uint64_t launch, int peer) const;
 
+  /// Orderly, collective end; after a failure nothing waits.  Returns the error
+  /// of the communicator, if it has one by then.  What remains is to delete it.
+  Status close();
+
   /// Says something on stderr at COLL_DEBUG=INFO.
   void info(const char *format, ...) const
       __attribute__((format(printf, 2, 3)));
 
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+
+  /// Made by CommunicatorFactory only.
+  Communicator(const Environment &env, uint64_t waitNs, uint64_t initNs);
+
 protected:
-  Communicator() = default;
+  ~Communicator();
+
+private:
   friend class CommunicatorFactory;
+  /// Takes over the error on the board that an abort word names.
+  void adopt(int origin) noexcept;
+  void record(Error error, int origin) noexcept;
 
   Membership membership;
   Environment env;
-  uint64_t waitNs = 0, initNs = 0;
-  pid_t ownerPid = 0;
+  const uint64_t waitNs, initNs;
+  const pid_t ownerPid;
   std::vector<Board> boards;
   std::unique_ptr<Control> mesh;
   std::unique_ptr<LaneBase> laneState;
   std::atomic<const Error *> firstError{nullptr};
+  const Error spareError; ///< when there is no memory for another
+  uint64_t numSplits = 0; ///< collective calls of split, the same everywhere
+  UserMemory userMemory;
 };
 
 } // namespace coll
 
 /// What coll.h's opaque handle is.
-struct coll_comm final : coll::Communicator {};
+struct coll_comm final : coll::Communicator {
+  using Communicator::Communicator;
+};
 
 #endif // COLL_RUNTIME_CORE_COMMUNICATOR_H

@@ -19,6 +19,7 @@
 #include "runtime/core/Memory.h"
 #include "runtime/core/Status.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -60,10 +61,11 @@ struct ControlEvents {
 
 class Control {
 public:
-  /// `links[rank]` is empty.  Starts the monitor.
+  /// `links[rank]` is empty.  Events come only after start().
   static Status create(int rank, std::vector<PeerLink> links,
                        ControlEvents events, std::unique_ptr<Control> &result);
-  ~Control(); ///< stops the monitor and closes all connections
+  Status start(); ///< starts the monitor
+  ~Control();     ///< stops the monitor and closes all connections
 
   /// Sends one message; `fds` are borrowed.  Any thread.  Blocks only while the
   /// connection is full (the peer is stopped), until the deadline
@@ -83,8 +85,9 @@ public:
 
   /// Tells all peers that this rank's board has an error.  Never blocks.
   void sendAbort() noexcept;
-  /// Wakes all calls of send and receive, now and in future, with this error.
-  void interrupt(const Error &error) noexcept;
+  /// Wakes all calls of send and receive, now and in future, with this error,
+  /// which must live as long as this object.
+  void interrupt(const Error *error) noexcept;
 
   /// Says goodbye and waits until every peer has; COLL_TIMEOUT names those
   /// that have not.

@@ -30,6 +30,9 @@
 
 namespace coll {
 
+/// Most ranks of a communicator.
+inline constexpr int kMaxRanks = 65536;
+
 /// Sizes of the rings of a lane, the same on all its ranks.
 struct RingSizes {
   uint32_t slotBytes = 64 << 10; ///< payload of a bulk slot, multiple of 64

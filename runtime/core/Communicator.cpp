@@ -1,0 +1,127 @@
+//===- Communicator.cpp - Ranks that launch together ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/Communicator.h"
+#include "runtime/core/Text.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <new>
+#include <unistd.h>
+
+namespace coll {
+
+Communicator::Communicator(const Environment &env, uint64_t waitNs,
+                           uint64_t initNs)
+    : env(env), waitNs(waitNs), initNs(initNs), ownerPid(getpid()),
+      spareError{COLL_SYSTEM, -1, -1, "", "out of memory"} {}
+
+/// Everyone tears down only its own: threads first, then what they use.
+Communicator::~Communicator() {
+  if (laneState)
+    laneState->close();
+  mesh.reset(); // joins the monitor: no event comes after this
+  laneState.reset();
+  boards.clear();
+  if (const Error *error = firstError.load(); error != &spareError)
+    delete error;
+}
+
+bool Communicator::isOwnProcess() const { return getpid() == ownerPid; }
+
+const Error *Communicator::error() {
+  const Error *first = firstError.load(std::memory_order_acquire);
+  if (first)
+    return first;
+  uint32_t word = abortWord().load(std::memory_order_acquire);
+  if (word == 0)
+    return nullptr;
+  adopt(int(word) - 1);
+  return firstError.load(std::memory_order_acquire);
+}
+
+Status Communicator::status() {
+  const Error *first = error();
+  return first ? Status::fromError(*first) : Status::ok();
+}
+
+void Communicator::fail(Error error) noexcept {
+  if (error.rank < 0)
+    error.rank = rank();
+  record(std::move(error), rank());
+}
+
+void Communicator::adopt(int origin) noexcept {
+  Error error;
+  bool isKnown = origin >= 0 && origin < size() && origin != rank() &&
+                 board(origin).readError(error);
+  if (!isKnown) { // the word or the board is broken
+    error.status = COLL_ABORTED;
+    error.rank = origin;
+    error.text = "a peer has failed and left no reason";
+  }
+  record(std::move(error), origin);
+}
+
+/// The order matters: whoever sees an abort word must find its error.
+void Communicator::record(Error error, int origin) noexcept {
+  const Error *mine = new (std::nothrow) Error(std::move(error));
+  if (!mine)
+    mine = &spareError;
+  const Error *none = nullptr;
+  if (!firstError.compare_exchange_strong(none, mine,
+                                          std::memory_order_acq_rel)) {
+    if (mine != &spareError)
+      delete mine;
+    return;
+  }
+  bool isOwn = origin == rank();
+  if (isOwn)
+    board().publishError(*mine);
+  board().abort(origin);
+  // For an adopted error too: its origin may have died half way.
+  for (const Board &peer : boards)
+    peer.abort(origin);
+  if (laneState)
+    laneState->abort();
+  mesh->interrupt(mine);
+  if (isOwn)
+    mesh->sendAbort();
+  if (env.debug >= DebugLevel::Warn)
+    fprintf(stderr, "coll: rank %d: %s: %s\n", rank(),
+            coll_status_string(mine->status), mine->text.c_str());
+}
+
+Status Communicator::failWith(Status status) {
+  switch (status.code()) {
+  case COLL_OK:
+  case COLL_INVALID:
+  case COLL_NO_PLAN:
+  case COLL_NO_MEMORY:
+    return status;
+  default:
+    fail(status.toError());
+    return this->status();
+  }
+}
+
+Status Communicator::close() {
+  Status result = status();
+  if (result.isOk())
+    result = failWith(
+        mesh->exchangeGoodbyes(deadline()).withContext("coll_comm_destroy"));
+  return result;
+}
+
+void Communicator::info(const char *format, ...) const {
+  if (env.debug < DebugLevel::Info)
+    return;
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "coll: rank %d of %d: %s\n", rank(), size(), text);
+}
+
+} // namespace coll

@@ -1,0 +1,139 @@
+//===- CommunicatorFactory.cpp - Making communicators ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/CommunicatorFactory.h"
+#include "runtime/core/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace coll {
+
+static constexpr uint64_t defaultDeadlineNs = 600'000'000'000;
+static constexpr uint64_t defaultInitDeadlineNs = 120'000'000'000;
+
+/// The environment and coll_config, where that says something.
+struct CommunicatorFactory::Settings {
+  Environment env;
+  uint64_t waitNs = 0, initNs = 0;
+
+  Status read(const coll_config *config);
+};
+
+Status CommunicatorFactory::Settings::read(const coll_config *config) {
+  coll_config given = COLL_CONFIG_INIT;
+  if (config) {
+    // The least is the first version's; a longer one is a later version's,
+    // whose further fields this one does not know.
+    if (config->size < sizeof given)
+      return Status::error(COLL_INVALID,
+                           "coll_config.size is %u: start from "
+                           "COLL_CONFIG_INIT",
+                           config->size);
+    given = *config;
+  }
+  if (given.device != -1)
+    return Status::error(COLL_INVALID,
+                         "coll_config.device is %d: devices are not supported "
+                         "yet, -1 is the host",
+                         given.device);
+  COLL_TRY(readEnvironment(env));
+  waitNs = given.deadline_ns ? given.deadline_ns
+                             : env.deadlineNs.value_or(defaultDeadlineNs);
+  initNs = given.init_deadline_ns
+               ? given.init_deadline_ns
+               : env.initDeadlineNs.value_or(defaultInitDeadlineNs);
+  return Status::ok();
+}
+
+Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
+                                     uint64_t initNs, Meeting &&meeting,
+                                     std::unique_ptr<coll_comm> &result) {
+  auto comm = std::make_unique<coll_comm>(env, waitNs, initNs);
+  coll_comm *self = comm.get();
+  comm->membership = meeting.membership;
+  comm->boards = std::move(meeting.boards);
+  ControlEvents events;
+  events.onAbort = [self](int peer) { self->adopt(peer); };
+  events.onPeerLost = [self](int peer, std::string text) {
+    Error error;
+    error.status = COLL_PEER_LOST;
+    error.peer = peer;
+    error.text = std::move(text);
+    self->fail(std::move(error));
+  };
+  events.onError = [self](Status status) {
+    Error error = status.toError();
+    // Short of memory, the monitor cannot do its duty; there is no caller.
+    error.status = COLL_SYSTEM;
+    self->fail(std::move(error));
+  };
+  COLL_TRY(Control::create(comm->rank(), std::move(meeting.links),
+                           std::move(events), comm->mesh));
+  COLL_TRY(createLane(*comm, comm->laneState));
+  COLL_TRY(comm->mesh->start());
+  result = std::move(comm);
+  return Status::ok();
+}
+
+Status CommunicatorFactory::initialize(MeetingRequest &request,
+                                       const Settings &settings,
+                                       std::unique_ptr<coll_comm> &result) {
+  std::unique_ptr<coll_comm> comm;
+  request.env = &settings.env;
+  request.deadline = Deadline::after(settings.initNs);
+  request.build = [&](Meeting &meeting) {
+    return assemble(settings.env, settings.waitNs, settings.initNs,
+                    std::move(meeting), comm);
+  };
+  COLL_TRY(meet(request).withContext("init of rank %d of %d", request.rank,
+                                     request.nranks));
+  const RingSizes &rings = comm->rings(), &own = settings.env.rings;
+  comm->info("%s, %u processors for all ranks here, rings of %u x %u and %u x "
+             "%u bytes, deadline %s",
+             request.job.c_str(), comm->hostCores(), rings.slots,
+             rings.slotBytes, rings.smallSlots, rings.smallBytes,
+             durationText(settings.waitNs).c_str());
+  if (std::memcmp(&rings, &own, sizeof own) != 0)
+    comm->info("rank 0's ring sizes hold, not this rank's COLL_* variables");
+  result = std::move(comm);
+  return Status::ok();
+}
+
+Status CommunicatorFactory::fromId(int nranks, const coll_id &id, int rank,
+                                   const coll_config *config,
+                                   std::unique_ptr<coll_comm> &result) {
+  if (nranks < 1 || nranks > kMaxRanks)
+    return Status::error(COLL_INVALID, "%d ranks are not from 1 to %d", nranks,
+                         kMaxRanks);
+  if (rank < 0 || rank >= nranks)
+    return Status::error(COLL_INVALID, "rank %d is not from 0 to %d", rank,
+                         nranks - 1);
+  Settings settings;
+  COLL_TRY(settings.read(config));
+  MeetingRequest request;
+  request.rank = rank;
+  request.nranks = nranks;
+  COLL_TRY(readId(id, request.token));
+  request.job =
+      "id " + hexText(request.token.data(), 4) + "... of coll_make_id";
+  return initialize(request, settings, result);
+}
+
+Status
+CommunicatorFactory::fromEnvironment(const coll_config *config,
+                                     std::unique_ptr<coll_comm> &result) {
+  Settings settings;
+  COLL_TRY(settings.read(config));
+  Launcher launcher;
+  COLL_TRY(readLauncher(launcher));
+  MeetingRequest request;
+  request.rank = launcher.rank;
+  request.nranks = launcher.nranks;
+  request.token = tokenOf(launcher.name, launcher.job);
+  request.job =
+      format("the job '%s' of %s", launcher.job.c_str(), launcher.name.c_str());
+  return initialize(request, settings, result);
+}
+
+} // namespace coll

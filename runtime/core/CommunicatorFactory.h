@@ -1,0 +1,43 @@
+//===- CommunicatorFactory.h - Making communicators -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_RUNTIME_CORE_COMMUNICATORFACTORY_H
+#define COLL_RUNTIME_CORE_COMMUNICATORFACTORY_H
+
+#include "runtime/core/Rendezvous.h"
+
+namespace coll {
+
+class CommunicatorFactory {
+public:
+  /// coll_comm_init: meets the others under the id's name.
+  static Status fromId(int nranks, const coll_id &id, int rank,
+                       const coll_config *config,
+                       std::unique_ptr<coll_comm> &result);
+  /// coll_comm_init_env.
+  static Status fromEnvironment(const coll_config *config,
+                                std::unique_ptr<coll_comm> &result);
+  /// coll_comm_split, and coll_comm_dup as a split into one.  Collective; null
+  /// when color is negative.
+  static Status split(Communicator &parent, int color, int key,
+                      std::unique_ptr<coll_comm> &result);
+  /// The same from boards and links that stand: starts the monitor and makes
+  /// the lane.
+  static Status assemble(const Environment &env, uint64_t waitNs,
+                         uint64_t initNs, Meeting &&meeting,
+                         std::unique_ptr<coll_comm> &result);
+
+private:
+  struct Settings;
+  static Status initialize(MeetingRequest &request, const Settings &settings,
+                           std::unique_ptr<coll_comm> &result);
+};
+
+/// Ids, as coll_make_id makes them and coll_comm_init checks them.
+Status makeId(coll_id &id);
+Status readId(const coll_id &id, Token &token);
+/// The token of a job that a launcher names.
+Token tokenOf(std::string_view kind, std::string_view name);
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_COMMUNICATORFACTORY_H

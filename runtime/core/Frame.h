@@ -1,0 +1,42 @@
+//===- Frame.h - One message on a unix socket -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A frame is one packet of a SOCK_SEQPACKET connection: a head of fixed layout,
+// up to 64 KiB, and up to 16 descriptors beside it.  Rendezvous and the control
+// mesh speak frames and nothing else, and only this file parses them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_RUNTIME_CORE_FRAME_H
+#define COLL_RUNTIME_CORE_FRAME_H
+
+#include "runtime/core/Control.h"
+
+namespace coll {
+
+struct Frame {
+  uint16_t kind = 0;
+  uint64_t key = 0;
+  Message message;
+};
+
+enum class FrameResult {
+  Ok,
+  WouldBlock, ///< nothing there, or no room
+  Closed,     ///< the other end is gone
+  Failed      ///< `status` says how
+};
+
+/// Parses a packet's bytes; `nfds` descriptors came beside it.
+Status parseFrame(std::span<const std::byte> packet, size_t nfds, Frame &frame);
+
+/// Takes one frame; never blocks.
+FrameResult receiveFrame(int socket, Frame &frame, Status &status);
+
+/// Sends one frame; never blocks; `fds` are borrowed.
+FrameResult sendFrame(int socket, uint16_t kind, uint64_t key,
+                      std::span<const std::byte> bytes,
+                      std::span<const int> fds, Status &status);
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_FRAME_H

@@ -1,0 +1,93 @@
+//===- Memory.cpp - File descriptors, mappings, sealed memory -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/core/Memory.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace coll {
+
+void UniqueFd::reset(int newFd) {
+  // The descriptor is gone even when close reports EINTR, so no retry.
+  if (fd >= 0)
+    close(fd);
+  fd = newFd;
+}
+
+void Mapping::reset() {
+  if (base)
+    munmap(base, bytes);
+  base = nullptr;
+  bytes = 0;
+}
+
+Status Mapping::map(const UniqueFd &fd, size_t offset, size_t bytes,
+                    Access access, Mapping &result) {
+  int protection = access == ReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  void *base = mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE,
+                    fd.get(), off_t(offset));
+  if (base == MAP_FAILED)
+    return Status::system(errno, "cannot map %zu bytes of shared memory",
+                          bytes);
+  Mapping mapping;
+  mapping.base = base;
+  mapping.bytes = bytes;
+  // A forked child that ran a kernel on its parent's rings would corrupt them.
+  if (madvise(base, bytes, MADV_DONTFORK) != 0)
+    return Status::system(errno, "cannot keep shared memory from children");
+  result = std::move(mapping);
+  return Status::ok();
+}
+
+size_t pageBytes() {
+  static const size_t bytes = size_t(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+size_t roundToPages(size_t bytes) {
+  return (bytes + pageBytes() - 1) / pageBytes() * pageBytes();
+}
+
+Status createSealedMemory(const char *name, size_t bytes, UniqueFd &result) {
+  bytes = roundToPages(bytes);
+  UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.isValid())
+    return Status::system(errno, "cannot create shared memory '%s'", name);
+  if (ftruncate(fd.get(), off_t(bytes)) != 0)
+    return Status::system(errno, "cannot size shared memory '%s' to %zu bytes",
+                          name, bytes);
+  int failure;
+  do // tmpfs gives up with EINTR when a signal arrives while it allocates
+    failure = fallocate(fd.get(), 0, 0, off_t(bytes)) == 0 ? 0 : errno;
+  while (failure == EINTR);
+  if (failure != 0)
+    return Status::system(failure, "cannot allocate %zu bytes for '%s'", bytes,
+                          name);
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+      0)
+    return Status::system(errno, "cannot seal shared memory '%s'", name);
+  result = std::move(fd);
+  return Status::ok();
+}
+
+Status checkSealedMemory(const UniqueFd &fd, size_t bytes) {
+  int seals = fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return Status::error(COLL_SYSTEM,
+                         "a peer's shared memory is not sealed against "
+                         "shrinking");
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0)
+    return Status::system(errno, "cannot examine a peer's shared memory");
+  if (uint64_t(info.st_size) < bytes)
+    return Status::error(COLL_SYSTEM,
+                         "a peer's shared memory has %lld bytes, not %zu",
+                         (long long)info.st_size, bytes);
+  return Status::ok();
+}
+
+} // namespace coll
