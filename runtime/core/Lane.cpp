@@ -241,6 +241,10 @@ static void runBlock(void *context, uint32_t block) {
 Status Lane::run(Instance &inst, coll_kernel_fn kernel, coll_args &args) {
   if (inst.nblocks == 0)
     return Status::ok();
+  // Blocks count their steps from the start of the launch.
+  auto *signals = reinterpret_cast<BlockSignal *>(inst.signals);
+  for (uint32_t b = 0; b != inst.nblocks; ++b)
+    signals[b].steps = 0;
   BlockJob job = {communicator.board().blocks(), kernel, &args,
                   communicator.board().entered()};
   if (inst.nblocks == 1)

@@ -33,6 +33,11 @@ struct Instance : coll_inst {
   }
 };
 
+/// What coll_inst.signals points to: how many steps a block has finished.
+struct alignas(64) BlockSignal {
+  uint64_t steps = 0;
+};
+
 class Member {
 public:
   /// `launch` has been checked.  Allocates everything that launches need but
@@ -61,9 +66,6 @@ private:
   void listChannels();
   void fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks);
 
-  struct alignas(64) Signal {
-    uint64_t steps = 0;
-  };
   struct alignas(64) End : coll_end {};
   static_assert(sizeof(End) == sizeof(coll_end));
 
@@ -75,7 +77,7 @@ private:
   bool connected = false;
   std::vector<ChannelId> channelIds;
   std::vector<End> ends; ///< by instance: senders; then receivers
-  std::vector<Signal> signals[2];
+  std::vector<BlockSignal> signals[2];
   Instance instances[2] = {};
   std::unique_ptr<Arguments> launchArguments;
 };

@@ -141,8 +141,8 @@ Status Waiting::lookAround() const {
 
 Status Waiting::timeout(uint64_t waitedNs) const {
   StepText step = text();
-  std::string whom = waitsForPeer() ? format("rank %u", place.peer)
-                                    : std::string("another of its blocks");
+  std::string whom =
+      format(waitsForPeer() ? "rank %u" : "its block %u", place.peer);
   const char *what = place.state == COLL_STATE_WAIT_CREDIT ? "room at"
                      : place.state == COLL_STATE_WAIT_DATA ? "data of"
                                                            : "";

@@ -80,7 +80,7 @@ typedef struct coll_inst {
   uint64_t steps;       /* uint32_t[program_blocks][2] inside consts: word offset of the first step, number of steps */
   uint64_t wins;        /* uint64_t[window][peer] */
   uint64_t scratch;     /* [ninstances][slots] of scratch_slot_bytes */
-  uint64_t signals;     /* uint64_t[nblocks], 64 bytes apart: steps finished, counted over all launches */
+  uint64_t signals;     /* uint64_t[nblocks], 64 bytes apart: steps finished in this launch; the runtime clears them before it starts the blocks */
   uint64_t multicast;
   uint32_t nblocks;     /* program_blocks * ninstances: block b is program block b % program_blocks of instance b / program_blocks */
   uint32_t nchannels;
