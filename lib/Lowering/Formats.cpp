@@ -80,6 +80,11 @@ Value Arithmetic::splat(Value scalar, Type type) {
   return vector ? Value(vector::BroadcastOp::create(b, vector, scalar)) : scalar;
 }
 
+Value Arithmetic::scalarArgument(Value value, Format accum, unsigned lanes) {
+  Type type = computeType(accum, lanes), element = getElementTypeOrSelf(type);
+  return splat(accum == Format::F64 ? value : Value(arith::TruncFOp::create(b, element, value)), type);
+}
+
 Value Arithmetic::extend(Value value, Format from, Format accum) {
   if (from == accum)
     return value;

@@ -51,6 +51,8 @@ public:
   mlir::Value divide(mlir::Value value, mlir::Value divisor, Format accum);
   /// value * factor, factor a scalar f64.
   mlir::Value scale(mlir::Value value, mlir::Value factor, Format accum);
+  /// A scalar argument of the call, an f64, in the compute type.
+  mlir::Value scalarArgument(mlir::Value value, Format accum, unsigned lanes);
   mlir::Value splat(mlir::Value scalar, mlir::Type like);
 
 private:

@@ -75,9 +75,11 @@ Value KernelEmitter::waitForBlocks(Value step, Value round, Block *leave) {
   b.branchIf(b.ult(i, count), body, go);
   b.startBlock(body);
   Value wait = b.at(end, b.mul(b.sub(i, count), b.cst(kWaitWords * 4)));
-  Value other = word(wait, 0);
+  Value other = b.and_(word(wait, 0), b.cst(kPreviousRound - 1));
+  Value back = b.lshr(word(wait, 0), b.cst(31));
   Value perRound = word(b.at(entry, b.mul(other, b.cst(8))), 1);
-  Value steps = b.add(b.mul(round, perRound), word(wait, 1));
+  // Before the first round everything of the round before it is done.
+  Value steps = b.select(b.ult(round, back), b.cst(0), b.add(b.mul(b.sub(round, back), perRound), word(wait, 1)));
   Value otherBlock = b.trunc(b.add(b.mul(instance, programBlocks), other), b.i32());
   Value rc = func::CallOp::create(b, primitives.blockWait, ValueRange{inst, block, otherBlock, steps, progress}).getResult(0);
   b.branchIf(b.eq(rc, b.cst(0, b.i32())), again, leave);

@@ -42,9 +42,10 @@ private:
   Value channelPointer(Value port, bool sink);
   Value endOf(Value port, bool sink);
   Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
-  Value isChannel(Value port) { return b.ne(b.field(b.i32(), port, kPortKind * 4), b.cst(0, b.i32())); }
+  Value isChannel(Value port) { return b.eq(b.field(b.i32(), port, kPortKind * 4), b.cst(kPortChannel, b.i32())); }
   unsigned bytesOfType(ElemType type) { return variant.move ? 1 : bytesOf(resolve(type, variant.dtype)); }
   unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
+  Value operandOf(Value index);
   void leaveIfNull(Value pointer);
   void releaseAll();
 
@@ -150,6 +151,8 @@ Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
     return channelPointer(port, sink);
   if (p.place == PortShape::Memory)
     return memoryPointer(port, p.type);
+  if (p.place == PortShape::Scalar)
+    return b.at(b.at(args, offsetof(coll_args, scalar)), b.mul(word(port, kPortA), b.cst(8)));
   Block *channel = b.newBlock(), *memory = b.newBlock(), *join = b.newBlock({b.ptr()});
   b.branchIf(isChannel(port), channel, memory);
   b.startBlock(channel);
@@ -187,7 +190,7 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
 
 /// Runs `code` if the port is a channel; decided here when the shape says so.
 void StepEmitter::forChannels(const PortShape &p, Value port, llvm::function_ref<void()> code) {
-  if (p.place == PortShape::Memory)
+  if (p.place == PortShape::Memory || p.place == PortShape::Scalar)
     return;
   if (p.place == PortShape::Channel)
     return code();
@@ -206,6 +209,12 @@ void StepEmitter::releaseAll() {
   forEachPort(false, [&](Value port, Value, unsigned i) {
     forChannels(shape.sources[i], port, [&] { func::CallOp::create(b, primitives.recvRelease, ValueRange{args, endOf(port, false)}); });
   });
+}
+
+/// Which operand of a fold over all sources source `index` is.
+Value StepEmitter::operandOf(Value index) {
+  Value shift = word(words, kStepShift), back = b.sub(index, shift);
+  return b.select(b.ult(index, shift), b.add(back, word(words, kStepNumSources)), back);
 }
 
 void StepEmitter::slices() {
@@ -236,7 +245,7 @@ void StepEmitter::slices() {
       if (!index)
         (sinks ? tile.sinks : tile.sources).push_back(pointer);
       else
-        b.setField(pointer, b.at(sinks ? tile.sinkArray : tile.sourceArray, b.mul(index, b.cst(8))), 0);
+        b.setField(pointer, b.at(sinks ? tile.sinkArray : tile.sourceArray, b.mul(sinks ? index : operandOf(index), b.cst(8))), 0);
     };
   };
   forEachPort(false, keep(false));

@@ -3,7 +3,10 @@
 
 #include "lib/Lowering/StepShape.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <cassert>
 
 namespace coll::lowering {
 using namespace mlir;
@@ -14,7 +17,7 @@ bool StepShape::isMove(ReduceOp op) const {
     return false;
   if (op == ReduceOp::PremulSum && (sources[0].scaled || sources[0].scaledRounded))
     return false;
-  auto isT = [](const PortShape &p) { return p.type == ElemType::T; };
+  auto isT = [](const PortShape &p) { return p.type == ElemType::T && p.place != PortShape::Scalar; };
   return type == ElemType::T && llvm::all_of(sources, isT) && llvm::all_of(sinks, isT);
 }
 
@@ -34,7 +37,7 @@ bool StepShape::needsFloat() const {
 
 static void printPorts(llvm::raw_ostream &os, const std::vector<PortShape> &ports, bool loop) {
   for (const PortShape &p : ports)
-    os << "MCE"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "") << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
+    os << "MCES"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "") << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
 }
 
 std::string StepShape::key() const {
@@ -49,9 +52,12 @@ std::string StepShape::key() const {
   return text;
 }
 
-static PortShape shapeOf(const Port &port) {
+static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
   PortShape shape;
-  shape.place = port.kind == Port::Recv || port.kind == Port::Send ? PortShape::Channel : PortShape::Memory;
+  if (port.kind == Port::Recv || port.kind == Port::Send)
+    shape.place = PortShape::Channel;
+  else if (port.loc.space == Location::Buffer && buffers[port.loc.buffer].kind == Buffer::Scalar)
+    shape.place = PortShape::Scalar;
   shape.type = port.type;
   shape.scaled = port.scaled || port.receivedScaled;
   shape.scaledRounded = port.scaledRounded;
@@ -61,6 +67,8 @@ static PortShape shapeOf(const Port &port) {
 /// Whether `ports` differ in nothing but their places, so that a loop can walk them.
 static bool uniform(const std::vector<PortShape> &ports) {
   for (PortShape p : ports) {
+    if (p.place == PortShape::Scalar)
+      return false;
     p.place = ports[0].place;
     if (p != ports[0])
       return false;
@@ -78,35 +86,31 @@ static bool isPlainFold(const ValueExpr &expr, unsigned n) {
   return true;
 }
 
-/// Which source is a load and which a receive differs from rank to rank in sums over all ranks: with more than two of them it is left to the table.
-static void blurPlaces(std::vector<PortShape> &ports) {
-  if (ports.size() > 2 && uniform(ports))
-    for (PortShape &p : ports)
-      p.place = PortShape::Either;
+static void makeLoop(std::vector<PortShape> &ports) {
+  ports.resize(1);
+  ports[0].place = PortShape::Either;
 }
 
-StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, bool token) {
+StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, const std::vector<Buffer> &buffers, bool token) {
   StepShape shape;
   for (unsigned i = 0; i < step.numSources; ++i)
-    shape.sources.push_back(shapeOf(ports[i]));
+    shape.sources.push_back(shapeOf(ports[i], buffers));
   for (unsigned i = 0; i < step.numSinks; ++i)
-    shape.sinks.push_back(shapeOf(ports[step.numSources + i]));
+    shape.sinks.push_back(shapeOf(ports[step.numSources + i], buffers));
   shape.token = token;
   shape.type = step.type;
   shape.complete = step.complete;
   shape.expr = expr.nodes;
-  blurPlaces(shape.sources);
-  blurPlaces(shape.sinks);
-  if (shape.sources.size() > kMaxUnrolledPorts && uniform(shape.sources) && isPlainFold(expr, step.numSources)) {
+  // Which source is a load and which a receive differs from rank to rank in sums over all ranks; the loop leaves it to the table.
+  if (shape.sources.size() > kMaxUnrolledSources && uniform(shape.sources) && isPlainFold(expr, step.numSources)) {
     shape.loopSources = true;
-    shape.sources.resize(1);
-    shape.sources[0].place = PortShape::Either;
+    makeLoop(shape.sources);
     shape.expr.clear();
   }
-  if (shape.sinks.size() > kMaxUnrolledPorts && uniform(shape.sinks)) {
+  assert((step.shift == 0 || shape.loopSources || step.numSources == 2) && "only folds of all sources start elsewhere");
+  if (shape.sinks.size() > kMaxUnrolledSinks && uniform(shape.sinks)) {
     shape.loopSinks = true;
-    shape.sinks.resize(1);
-    shape.sinks[0].place = PortShape::Either;
+    makeLoop(shape.sinks);
   }
   return shape;
 }

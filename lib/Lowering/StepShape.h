@@ -17,7 +17,7 @@
 namespace coll::lowering {
 
 struct PortShape {
-  enum Place : uint8_t { Memory, Channel, Either } place = Memory; // Either: the step's words say which
+  enum Place : uint8_t { Memory, Channel, Either, Scalar } place = Memory; // Either: the step's words say which
   ElemType type = ElemType::T;
   bool scaled = false, scaledRounded = false; // what premul_sum does to a source
   auto operator<=>(const PortShape &) const = default;
@@ -38,11 +38,11 @@ struct StepShape {
   std::string key() const;
 };
 
-/// More ports than this on one side are walked by a loop over pointers instead of being written out.
-constexpr unsigned kMaxUnrolledPorts = 4;
+/// More sinks than this are walked by a loop over pointers instead of being written out; so are sources that are folded, from three on.
+constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2;
 
 /// The shape of `step`, whose ports begin at `ports`.
-StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, bool token);
+StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, const std::vector<Buffer> &buffers, bool token);
 
 /// The shapes of a plan, numbered in order of first use.
 class ShapeTable {

@@ -4,9 +4,9 @@
 // A class of ranks is a list of 32-bit words; the kernel walks them. Private to the compiler but for coll_step_head (coll/abi.h): StepTable.cpp
 // writes the words and the code that StepBuilder.cpp emits reads them, by the same offsets.
 //
-//   step     coll_step_head, numWaits, words in all, numSources, numSinks, then the ports, then the waits
-//   port     kind, a, b, c      channel: 1, end, -, -     memory: 0, buffer or kScratch, part or scratch slot, -
-//   wait     block, steps of it that must have finished in this round
+//   step     coll_step_head, numWaits, words in all, numSources, numSinks, shift, then the ports, then the waits
+//   port     kind, a, b      memory: 0, buffer or kScratch, part or scratch slot     channel: 1, end, -     scalar: 2, number of the scalar, -
+//   wait     block (kPreviousRound added: of the round before), steps of it that must have finished
 //   block    just before the first step: the block's receive ends, then their number
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 #include "coll/abi.h"
 
-namespace coll {
+namespace coll::lowering {
 
 enum StepWord : uint32_t {
   kStepShape = offsetof(coll_step_head, shape) / 4,
@@ -28,11 +28,13 @@ enum StepWord : uint32_t {
   kStepLength,
   kStepNumSources,
   kStepNumSinks,
+  kStepShift, // operand i is source (i + shift) mod numSources, in steps that fold all of many sources
   kStepPorts
 };
-constexpr uint32_t kPortWords = 4, kPortKind = 0, kPortA = 1, kPortB = 2;
-constexpr uint32_t kWaitWords = 2;
+constexpr uint32_t kPortWords = 3, kPortKind = 0, kPortA = 1, kPortB = 2;
+enum PortWord : uint32_t { kPortMemory = 0, kPortChannel = 1, kPortScalar = 2 };
+constexpr uint32_t kWaitWords = 2, kPreviousRound = 1u << 31;
 constexpr uint32_t kScratch = 0xffff;
 
-} // namespace coll
+} // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_STEPWORDS_H

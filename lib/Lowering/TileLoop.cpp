@@ -67,6 +67,8 @@ Value TileEmitter::loop(Value from, Value to, unsigned lanes, unsigned tiles) {
 }
 
 SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port, Value index, unsigned lanes, unsigned tiles) {
+  if (port.place == PortShape::Scalar)
+    return SmallVector<Value>(tiles, math.scalarArgument(b.load(b.getF64Type(), pointer, 8), accum, lanes));
   Format format = formatOf(port.type);
   Value base = elementAddress(pointer, index, format);
   SmallVector<Value> result;

@@ -1,0 +1,113 @@
+//===- HostObject.cpp - Programs to an object and its header --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Target/HostObject.h"
+
+#include "llvm/Linker/Linker.h"
+
+using namespace coll;
+using namespace coll::lowering;
+
+namespace {
+/// Numbers the statements of a plan; the same statement at several rank counts is one.
+class SiteTable {
+public:
+  SiteTable(const SourceManager &sources, std::vector<PlanSite> &sites) : sources(sources), sites(sites) {}
+  uint32_t idOf(const ProgramSet &programs, SiteId site);
+
+private:
+  const SourceManager &sources;
+  std::vector<PlanSite> &sites;
+  std::map<std::tuple<FileId, uint32_t, uint32_t>, uint32_t> ids;
+};
+} // namespace
+
+/// The statement's text with all white space runs as one blank, so that a report has it on one line.
+static std::string oneLine(llvm::StringRef text) {
+  std::string line;
+  for (char c : text) {
+    bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!blank)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  constexpr size_t longest = 120;
+  if (line.size() > longest)
+    line.replace(longest - 3, std::string::npos, "...");
+  return line;
+}
+
+uint32_t SiteTable::idOf(const ProgramSet &programs, SiteId site) {
+  SourceRange range = site == kNone ? SourceRange() : programs.sites[site].range;
+  auto [it, isNew] = ids.try_emplace({range.file, range.begin, range.end}, sites.size());
+  if (!isNew)
+    return it->second;
+  PlanSite info;
+  if (range.isValid()) {
+    const SourceFile &file = sources.file(range.file);
+    LineColumn position = file.position(range.begin);
+    info = {file.name().str(), oneLine(file.text().slice(range.begin, range.end)), position.line, position.column};
+  }
+  sites.push_back(info);
+  return it->second;
+}
+
+llvm::Expected<Plan> coll::makePlan(const ScheduleInput &input, const SourceManager &sources) {
+  Plan plan;
+  plan.name = input.name;
+  SiteTable sites(sources, plan.sites);
+  for (const ProgramSet *programs : input.programs) {
+    for (const Function &function : programs->functions)
+      if (function.usesRows)
+        return llvm::createStringError("schedule '" + input.name + "' uses '" + function.name + "', a function of rows, which no target runs yet");
+    PlanRanks ranks;
+    ranks.programs = programs;
+    ranks.classes = classifyRanks(*programs);
+    for (const RankClass &rankClass : ranks.classes.classes)
+      ranks.tables.push_back(buildClassTable(*programs, rankClass, plan.shapes, [&](SiteId site) { return sites.idOf(*programs, site); }));
+    plan.ranks.push_back(std::move(ranks));
+  }
+  return plan;
+}
+
+static std::vector<Isa> isasOf(const HostOptions &options) {
+  if (!options.isas.empty())
+    return options.isas;
+  if (options.arch == HostArch::AArch64)
+    return {Isa::AArch64};
+  return {Isa::V2, Isa::V3, Isa::V4};
+}
+
+KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan, const HostOptions &options) {
+  const ProgramSet &programs = plan.any();
+  KernelRequest request;
+  request.plan = plan.name;
+  request.isas = isasOf(options);
+  if (needsDtype(plan.shapes.all(), programs.reduces))
+    request.dtypes = options.dtypes;
+  if (programs.reduces) {
+    request.ops = options.ops;
+    if (!programs.isAvgLegal)
+      llvm::erase(request.ops, ReduceOp::Avg);
+  }
+  return buildKernels(context, plan.shapes.all(), programs.functions, request);
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> coll::compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context, llvm::ArrayRef<Plan> plans,
+                                                                const HostOptions &options, llvm::TargetMachine &machine) {
+  std::unique_ptr<llvm::Module> all;
+  for (const Plan &plan : plans) {
+    KernelModule kernels = makeKernels(mlirContext, plan, options);
+    auto module = translateKernels(*kernels.module, context, machine);
+    if (!module)
+      return module.takeError();
+    addPlanData(**module, plan, kernels.kernels);
+    if (!all)
+      all = std::move(*module);
+    else if (llvm::Linker::linkModules(*all, std::move(*module)))
+      return llvm::createStringError("internal error: kernels do not link");
+  }
+  optimize(*all, machine);
+  return all;
+}

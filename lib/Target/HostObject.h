@@ -1,0 +1,39 @@
+//===- HostObject.h - Programs to an object and its header ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_LIB_TARGET_HOSTOBJECT_H
+#define COLL_LIB_TARGET_HOSTOBJECT_H
+
+#include "lib/Support/Source.h"
+#include "lib/Target/HostCode.h"
+#include "lib/Target/PlanData.h"
+
+namespace coll {
+
+struct HostOptions {
+  std::vector<lowering::Format> dtypes; // asked for; those a schedule cannot have are left out
+  std::vector<lowering::ReduceOp> ops;
+  HostArch arch = HostArch::X86_64;
+  std::vector<lowering::Isa> isas; // empty: all of the family
+};
+
+/// A schedule and its programs, one set per rank count.
+struct ScheduleInput {
+  std::string name;
+  std::vector<const ProgramSet *> programs;
+};
+
+/// Classes, tables, shapes and sites of a schedule. Fails when a step needs what the host cannot do yet (row functions).
+llvm::Expected<Plan> makePlan(const ScheduleInput &input, const SourceManager &sources);
+
+/// The kernels of a plan as kernel IR.
+lowering::KernelModule makeKernels(mlir::MLIRContext *context, const Plan &plan, const HostOptions &options);
+
+/// All plans in one LLVM module, optimized.
+llvm::Expected<std::unique_ptr<llvm::Module>> compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context, llvm::ArrayRef<Plan> plans,
+                                                          const HostOptions &options, llvm::TargetMachine &machine);
+
+/// F.h: for every plan its declaration and a function with the buffers, counts, dtype, op, launch values, communicator and stream as parameters.
+void writeHeader(llvm::ArrayRef<Plan> plans, llvm::StringRef fileName, llvm::raw_ostream &os);
+
+} // namespace coll
+#endif // COLL_LIB_TARGET_HOSTOBJECT_H

@@ -1,0 +1,38 @@
+//===- PlanData.h - The constant data of a plan -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_LIB_TARGET_PLANDATA_H
+#define COLL_LIB_TARGET_PLANDATA_H
+
+#include "lib/Lowering/KernelBuilder.h"
+#include "lib/Lowering/StepTable.h"
+#include "llvm/IR/Module.h"
+
+namespace coll {
+
+/// One statement, for reports.
+struct PlanSite {
+  std::string file, text;
+  uint32_t line = 0, column = 0;
+};
+
+/// A schedule at one rank count: the programs, which class every rank runs, and the classes as words.
+struct PlanRanks {
+  const ProgramSet *programs = nullptr;
+  ClassSet classes;
+  std::vector<lowering::ClassTable> tables;
+  uint64_t digest() const;
+};
+
+struct Plan {
+  std::string name; // of the schedule; the C names begin with it
+  std::vector<PlanRanks> ranks;
+  std::vector<PlanSite> sites;
+  lowering::ShapeTable shapes;
+  const ProgramSet &any() const { return *ranks.front().programs; }
+};
+
+/// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the kernels.
+void addPlanData(llvm::Module &module, const Plan &plan, const std::vector<lowering::KernelInfo> &kernels);
+
+} // namespace coll
+#endif // COLL_LIB_TARGET_PLANDATA_H
