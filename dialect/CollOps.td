@@ -5,6 +5,7 @@
 #define COLL_DIALECT_COLLOPS_TD
 
 include "dialect/CollExprOps.td"
+include "dialect/CollProgramOps.td"
 include "dialect/CollScheduleOps.td"
 include "dialect/CollStatementOps.td"
 

@@ -40,4 +40,12 @@ def Coll_MappingType : Coll_Type<"Mapping", "mapping"> {
   let summary = "what `map` says of a statement";
 }
 
+def Coll_MemoryType : Coll_Type<"Memory", "memory"> {
+  let summary = "memory of a rank: a buffer of the caller, or scratch";
+}
+
+def Coll_ChannelType : Coll_Type<"Channel", "channel"> {
+  let summary = "one end of a channel";
+}
+
 #endif // COLL_DIALECT_COLLTYPES_TD
