@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 namespace coll {
@@ -54,6 +55,14 @@ size_t roundToPages(size_t bytes) {
 
 Status createSealedMemory(const char *name, size_t bytes, UniqueFd &result) {
   bytes = roundToPages(bytes);
+  // A memfd knows no limit: without this, fallocate would go on until the
+  // kernel kills processes.
+  struct sysinfo machine;
+  if (sysinfo(&machine) == 0 &&
+      bytes / machine.mem_unit > machine.totalram + machine.totalswap)
+    return Status::error(COLL_NO_MEMORY,
+                         "'%s' of %zu bytes is more than this machine has",
+                         name, bytes);
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.isValid())
     return Status::system(errno, "cannot create shared memory '%s'", name);
