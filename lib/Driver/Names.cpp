@@ -1,0 +1,43 @@
+//===- Names.cpp - Names of dtypes, ops and schedules on a command line ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Driver/Names.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace coll;
+using namespace coll::lowering;
+
+/// Reads names of `all`, which lists what there is; "all" is all of it.
+template <typename T>
+static llvm::Error parseNames(llvm::StringRef list, llvm::ArrayRef<T> all, std::vector<T> &result) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  list.split(parts, ',');
+  for (llvm::StringRef part : parts) {
+    if (part == "all") {
+      result.assign(all.begin(), all.end());
+      return llvm::Error::success();
+    }
+    auto found = llvm::find_if(all, [&](T t) { return part == nameOf(t); });
+    if (found == all.end()) {
+      std::string known;
+      for (T t : all)
+        known += std::string(known.empty() ? "" : ", ") + nameOf(t);
+      return llvm::createStringError("there is no '" + part + "'; there are " + known);
+    }
+    if (!llvm::is_contained(result, *found))
+      result.push_back(*found);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error coll::parseFormats(llvm::StringRef list, std::vector<Format> &formats) {
+  static const Format all[] = {Format::I8,  Format::U8,  Format::I32,  Format::U32, Format::I64,
+                               Format::U64, Format::F16, Format::BF16, Format::F32, Format::F64};
+  return parseNames<Format>(list, all, formats);
+}
+
+llvm::Error coll::parseReduceOps(llvm::StringRef list, std::vector<ReduceOp> &ops) {
+  static const ReduceOp all[] = {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Avg, ReduceOp::PremulSum};
+  return parseNames<ReduceOp>(list, all, ops);
+}

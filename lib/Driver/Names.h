@@ -1,0 +1,17 @@
+//===- Names.h - Names of dtypes, ops and schedules on a command line -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_LIB_DRIVER_NAMES_H
+#define COLL_LIB_DRIVER_NAMES_H
+
+#include "lib/Lowering/Formats.h"
+#include "llvm/Support/Error.h"
+
+namespace coll {
+
+/// "f32,bf16" or "all": those that a launch may have.
+llvm::Error parseFormats(llvm::StringRef list, std::vector<lowering::Format> &formats);
+/// "sum,max" or "all".
+llvm::Error parseReduceOps(llvm::StringRef list, std::vector<lowering::ReduceOp> &ops);
+
+} // namespace coll
+#endif // COLL_LIB_DRIVER_NAMES_H

@@ -1,0 +1,117 @@
+//===- Session.cpp - From a file to checked programs ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Driver/Session.h"
+
+#include "dialect/CollDialect.h"
+#include "lib/Analysis/BytecodeBuilder.h"
+
+using namespace coll;
+
+Verdict coll::worse(Verdict a, Verdict b) {
+  auto order = [](Verdict v) {
+    switch (v) {
+    case Verdict::Right: return 0;
+    case Verdict::Undecided: return 1;
+    case Verdict::Wrong: return 2;
+    case Verdict::Usage: return 3;
+    }
+    return 3;
+  };
+  return order(a) >= order(b) ? a : b;
+}
+
+std::string coll::describe(const RankDims &dims) {
+  std::string text;
+  for (uint32_t d : dims)
+    text += (text.empty() ? "" : ", ") + std::to_string(d);
+  return dims.size() == 1 ? text : "(" + text + ")";
+}
+
+// One schedule is too little work for threads, and coll-run forks.
+Session::Session()
+    : diags(sources), mlirContext(mlir::MLIRContext::Threading::DISABLED) {
+  loadSemaDialects(mlirContext);
+}
+
+bool Session::load(llvm::StringRef path, llvm::StringRef schedule,
+                   llvm::ArrayRef<std::string> libraryDirs) {
+  LoadOptions options;
+  options.libraryDirs.assign(libraryDirs.begin(), libraryDirs.end());
+  syntax = loadProgram(sources, path, diags, options);
+  if (syntax.hasErrors) {
+    verdict = syntax.unreadable ? Verdict::Usage : Verdict::Wrong;
+    return false;
+  }
+  SemaOptions sema;
+  sema.schedule = schedule.str();
+  ir = emitModule(syntax, mlirContext, diags, sema);
+  if (!ir || diags.hasErrors()) {
+    verdict = Verdict::Wrong;
+    return false;
+  }
+  for (ScheduleOp op : ir->getOps<ScheduleOp>())
+    codes.push_back(buildBytecode(op, sources));
+  return true;
+}
+
+/// Executes every member; what no program is made of is not kept.
+bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
+                               const InstanceOptions &options) {
+  auto failed = [&](ElaborateResult::Status status, const std::string &by) {
+    instance.status = status == ElaborateResult::Excluded ? Instance::Excluded
+                                                          : Instance::Failed;
+    instance.excludedBy = by;
+    return false;
+  };
+  Parameters parameters;
+  parameters.rankDims = instance.dims;
+  parameters.defines = options.defines;
+  LaunchFamily family = enumerateLaunch(code, parameters, diags);
+  if (family.status != ElaborateResult::Right)
+    return failed(family.status, family.excludedBy);
+  instance.numMembers = family.size();
+  for (uint64_t m = 0; m < family.size(); ++m) {
+    parameters.launch = family.member(m);
+    ElaborateResult result = elaborate(code, parameters, diags);
+    if (result.status != ElaborateResult::Right)
+      return failed(result.status, result.excludedBy);
+    if (result.agreement > instance.agreement) {
+      instance.agreement = result.agreement;
+      instance.disagreement = result.disagreement;
+    }
+    instance.numValues += result.graph.values.size();
+    if (instance.numValues <= options.maxProgramValues)
+      instance.members.push_back(std::move(result.graph));
+    else
+      instance.members.clear();
+  }
+  instance.status = Instance::Checked;
+  return true;
+}
+
+Instance Session::instantiate(const Bytecode &code, const RankDims &dims,
+                              const InstanceOptions &options) {
+  Instance instance;
+  instance.dims = dims;
+  if (elaborateMembers(code, instance, options) &&
+      instance.numValues <= options.maxProgramValues)
+    makePrograms(code, instance, options);
+  return instance;
+}
+
+void Session::makePrograms(const Bytecode &code, Instance &instance,
+                           const InstanceOptions &options) {
+  instance.scheduled = schedule(instance.members, options.schedule);
+  if (instance.scheduled->refusal) {
+    reportRefusal(diags, code, instance);
+    instance.status = Instance::Failed;
+    return;
+  }
+  ProgramCheckResult check =
+      checkPrograms(instance.scheduled->programs, instance.members);
+  for (const ProgramError &error : check.errors)
+    reportProgramError(diags, instance, error);
+  if (!check.isRight())
+    instance.status = Instance::Failed;
+}

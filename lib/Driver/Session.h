@@ -1,0 +1,90 @@
+//===- Session.h - From a file to checked programs --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What colc and coll-run have in common: read a file, run the front end, execute
+// a schedule for a rank space, compare it with its contract, schedule it, and
+// verify the programs against what the source means. Everything that is wrong
+// ends in `diags`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_DRIVER_SESSION_H
+#define COLL_LIB_DRIVER_SESSION_H
+
+#include "lib/Analysis/Elaborate.h"
+#include "lib/Analysis/ProgramCheck.h"
+#include "lib/Analysis/Report.h"
+#include "lib/Analysis/Schedule.h"
+#include "lib/Frontend/Sema.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace coll {
+
+/// The values are exit statuses; `worse` knows their order.
+enum class Verdict : uint8_t { Right = 0, Wrong = 1, Usage = 2, Undecided = 3 };
+Verdict worse(Verdict a, Verdict b);
+
+using RankDims = std::vector<uint32_t>;
+/// "4" or "(2, 4)".
+std::string describe(const RankDims &dims);
+
+/// A schedule at one rank space.
+struct Instance {
+  enum Status : uint8_t { Checked, Excluded, Failed } status = Failed;
+  RankDims dims;
+  std::vector<ChunkGraph> members; ///< one per launch member, if they are kept
+  Agreement agreement = Agreement::Yes;
+  std::string disagreement; ///< where ranks differ in bits
+  std::string excludedBy;   ///< the condition of `where`
+  uint64_t numMembers = 0, numValues = 0;
+  std::optional<ScheduleResult> scheduled; ///< if programs were asked for
+};
+
+struct InstanceOptions {
+  std::vector<std::pair<std::string, int64_t>> defines;
+  /// Schedule the chunk graphs and verify the programs, if they have at most so
+  /// many values together.
+  uint64_t maxProgramValues = ~0ull;
+  ScheduleOptions schedule;
+};
+
+class Session {
+public:
+  Session();
+
+  /// Reads and analyses; false: `diags` says why and `verdict` is set.
+  /// `schedule`: only this one; empty: all of the file.
+  bool load(llvm::StringRef path, llvm::StringRef schedule,
+            llvm::ArrayRef<std::string> libraryDirs);
+  const std::vector<Bytecode> &schedules() const { return codes; }
+  mlir::ModuleOp module() { return *ir; }
+  mlir::MLIRContext &context() { return mlirContext; }
+  const Program &program() const { return syntax; }
+
+  Instance instantiate(const Bytecode &code, const RankDims &dims,
+                       const InstanceOptions &options);
+
+  SourceManager sources;
+  DiagnosticEngine diags;
+  Verdict verdict = Verdict::Right; ///< of what was loaded
+
+private:
+  bool elaborateMembers(const Bytecode &code, Instance &instance,
+                        const InstanceOptions &options);
+  void makePrograms(const Bytecode &code, Instance &instance,
+                    const InstanceOptions &options);
+
+  mlir::MLIRContext mlirContext;
+  Program syntax;
+  mlir::OwningOpRef<mlir::ModuleOp> ir;
+  std::vector<Bytecode> codes;
+};
+
+/// Says why there are no programs (ProgramWords.cpp).
+void reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
+                   const Instance &instance);
+/// Says what the second verification found: a bug of the compiler, always.
+void reportProgramError(DiagnosticEngine &diags, const Instance &instance,
+                        const ProgramError &error);
+
+} // namespace coll
+#endif // COLL_LIB_DRIVER_SESSION_H
