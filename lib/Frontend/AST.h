@@ -39,8 +39,8 @@ namespace coll {
 inline constexpr unsigned maxNesting = 200;
 /// ... and an expression, whose operators in a row nest to the left, this deep.
 inline constexpr unsigned maxExprDepth = 1000;
-/// The sum of both bounds any path.
-inline constexpr unsigned maxTreeDepth = maxNesting + maxExprDepth;
+/// A statement and its block are two nodes: together they bound any path.
+inline constexpr unsigned maxTreeDepth = 2 * maxNesting + maxExprDepth;
 /// Elements of one list: arguments, names, iterators; not statements.
 inline constexpr unsigned maxListLength = 1u << 16;
 /// Bytes of a name, and of a string.

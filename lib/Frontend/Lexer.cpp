@@ -70,17 +70,36 @@ static bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 // The text as a whole, comments and documentation
 //===----------------------------------------------------------------------===//
 
-Lexer::Lexer(const SourceManager &sources, FileId file, DiagnosticEngine &diags)
-    : diags(diags), fileId(file), source(sources.file(file).text()) {
+Lexer::Lexer(const SourceManager &sources, FileId file)
+    : sources(sources), fileId(file), source(sources.file(file).text()) {
   checkText();
+}
+
+Diagnostic &Lexer::error(Slug slug, SourceRange range, const Twine &message) {
+  // More than anybody will be shown: do not even look for the rest.
+  if (found.size() > maxErrors)
+    at = source.size();
+  Diagnostic &error = found.emplace_back();
+  error.slug = slug;
+  error.range = range;
+  error.message = message.str();
+  return error;
+}
+
+std::vector<Diagnostic> Lexer::takeErrors(uint32_t end) {
+  auto later = llvm::find_if(
+      found, [&](const Diagnostic &error) { return error.range.begin >= end; });
+  std::vector<Diagnostic> errors(std::make_move_iterator(found.begin()),
+                                 std::make_move_iterator(later));
+  found.erase(found.begin(), later);
+  return errors;
 }
 
 void Lexer::checkText() {
   static constexpr StringRef byteOrderMark = "\xEF\xBB\xBF";
   if (source.starts_with(byteOrderMark)) {
-    diags
-        .error(Slug::ByteOrderMark, range(0, byteOrderMark.size()),
-               "a byte order mark starts the file")
+    error(Slug::ByteOrderMark, range(0, byteOrderMark.size()),
+          "a byte order mark starts the file")
         .fix(range(0, byteOrderMark.size()), "", "remove it");
     at = byteOrderMark.size();
   }
@@ -97,19 +116,23 @@ void Lexer::checkText() {
       byte += length;
       continue;
     }
-    uint32_t offset = byte - bytes;
-    diags
-        .error(Slug::BadEncoding, range(offset, offset + 1),
-               "byte 0x" + llvm::utohexstr(*byte) +
-                   " is not UTF-8; the file is read up to here")
-        .emit();
-    source = source.take_front(offset);
+    badByte = byte - bytes;
+    source = source.take_front(*badByte);
     return;
   }
 }
 
+void Lexer::encodingError(uint32_t offset) {
+  const auto byte = uint8_t(sources.file(fileId).text()[offset]);
+  error(Slug::BadEncoding, range(offset, offset + 1),
+        "byte 0x" + llvm::utohexstr(byte) +
+            " is not UTF-8; the file is read up to here");
+}
+
 void Lexer::restartAt(uint32_t offset) {
   at = offset;
+  while (!found.empty() && found.back().range.begin >= offset)
+    found.pop_back();
   while (!docLines.empty() && docLines.back().range.begin >= offset)
     docLines.pop_back();
 }
@@ -143,10 +166,8 @@ void Lexer::blockComment() {
   uint32_t begin = at;
   size_t end = source.find("*/", at + 2);
   at = end == StringRef::npos ? source.size() : end + 2;
-  diags
-      .error(Slug::WrongSpelling, range(begin, begin + 2),
-             "'/*' starts no comment; '//' does, to the end of the line")
-      .emit();
+  error(Slug::WrongSpelling, range(begin, begin + 2),
+        "'/*' starts no comment; '//' does, to the end of the line");
 }
 
 void Lexer::skipBlanks(Lexeme &token) {
@@ -165,9 +186,8 @@ void Lexer::skipBlanks(Lexeme &token) {
     } else if (c == '/' && peek(1) == '*') {
       blockComment();
     } else if (c == '#') {
-      diags
-          .error(Slug::WrongSpelling, range(at, at + 1),
-                 "'#' starts no comment; '//' does")
+      error(Slug::WrongSpelling, range(at, at + 1),
+            "'#' starts no comment; '//' does")
           .fix(range(at, at + 1), "//", "write '//'");
       lineComment(/*isDoc=*/false);
     } else {
@@ -194,6 +214,8 @@ Lexeme Lexer::next() {
   if (token.kind == Token::EndOfFile)
     token.begin = at;
   token.end = at;
+  if (token.kind == Token::EndOfFile && badByte)
+    encodingError(*std::exchange(badByte, std::nullopt));
   for (DocLine &line : llvm::reverse(docLines)) {
     if (line.owner != ~0u)
       break;
@@ -222,11 +244,9 @@ Token Lexer::word() {
   while (isNameByte(peek()))
     ++at;
   if (at - begin > maxNameBytes)
-    diags
-        .error(Slug::NameTooLong, range(begin, at),
-               "a name of " + Twine(at - begin) + " bytes; the limit is " +
-                   Twine(maxNameBytes))
-        .emit();
+    error(Slug::NameTooLong, range(begin, at),
+          "a name of " + Twine(at - begin) + " bytes; the limit is " +
+              Twine(maxNameBytes));
   return wordToken(source.slice(begin, at));
 }
 
@@ -261,26 +281,25 @@ Token Lexer::string(char quote) {
   while (at < source.size() && peek() != quote && peek() != '\n')
     ++at;
   if (peek() != quote) {
-    diags
-        .error(Slug::UnterminatedString, range(begin, at),
-               "the string is not closed on its line")
-        .emit();
+    error(Slug::UnterminatedString, range(begin, at),
+          "the string is not closed on its line");
     return Token::String;
   }
   ++at;
+  StringRef words = source.slice(begin + 1, at - 1);
+  if (const auto *bad = llvm::find_if(
+          words, [](char c) { return llvm::isASCII(c) && !llvm::isPrint(c); });
+      bad != words.end())
+    error(Slug::BadCharacter, range(begin, at),
+          "the byte 0x" + llvm::utohexstr(uint8_t(*bad)) + " in a string");
   if (quote != '"')
-    diags
-        .error(Slug::WrongSpelling, range(begin, at),
-               "a string in single quotes")
-        .fix(range(begin, at),
-             ("\"" + source.slice(begin + 1, at - 1) + "\"").str(),
+    error(Slug::WrongSpelling, range(begin, at), "a string in single quotes")
+        .fix(range(begin, at), ("\"" + words + "\"").str(),
              "strings stand in double quotes");
-  if (at - begin - 2 > maxNameBytes)
-    diags
-        .error(Slug::NameTooLong, range(begin, at),
-               "a string of " + Twine(at - begin - 2) +
-                   " bytes; the limit is " + Twine(maxNameBytes))
-        .emit();
+  if (words.size() > maxNameBytes)
+    error(Slug::NameTooLong, range(begin, at),
+          "a string of " + Twine(words.size()) + " bytes; the limit is " +
+              Twine(maxNameBytes));
   return Token::String;
 }
 
@@ -289,9 +308,10 @@ Token Lexer::string(char quote) {
 static std::pair<Token, unsigned> matchPunctuation(StringRef text) {
   static constexpr StringRef compound[] = {
       "<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "^=", "|=", "&="};
-  for (StringRef candidate : compound)
-    if (text.starts_with(candidate))
-      return {Token::OpEqual, candidate.size()};
+  if (text.substr(1, 2).contains('='))
+    for (StringRef candidate : compound)
+      if (text.starts_with(candidate))
+        return {Token::OpEqual, candidate.size()};
   std::pair<Token, unsigned> best = {Token::EndOfFile, 0};
 #define COLL_PUNCTUATION(NAME, TEXT)                                           \
   if (sizeof(TEXT) - 1 > best.second && text[0] == TEXT[0] &&                  \
@@ -305,28 +325,27 @@ static std::pair<Token, unsigned> matchPunctuation(StringRef text) {
 Token Lexer::punctuation() {
   auto [token, length] = matchPunctuation(source.substr(at));
   if (length == 0)
-    badCharacter();
+    return badCharacter();
   at += length;
   return token;
 }
 
 /// What word processors and mathematicians write for our operators.
-static StringRef asciiFor(StringRef character) {
-  return llvm::StringSwitch<StringRef>(character)
-      .Cases({"→", "⟶", "⇒"}, "->")
-      .Case("≠", "!=")
-      .Case("≤", "<=")
-      .Case("≥", ">=")
-      .Cases({"−", "–"}, "-")
-      .Cases({"×", "·"}, "*")
-      .Case("÷", "/")
-      .Cases({"“", "”", "„"}, "\"")
-      .Cases({"…", "‥"}, "..")
-      .Case("\xC2\xA0", " ")
-      .Default("");
+static Token lookalike(StringRef character) {
+  return llvm::StringSwitch<Token>(character)
+      .Cases({"→", "⟶", "⇒"}, Token::Arrow)
+      .Case("≠", Token::NotEqual)
+      .Case("≤", Token::LessEqual)
+      .Case("≥", Token::GreaterEqual)
+      .Cases({"−", "–"}, Token::Minus)
+      .Cases({"×", "·"}, Token::Star)
+      .Case("÷", Token::Slash)
+      .Cases({"…", "‥"}, Token::DotDot)
+      .Default(Token::EndOfFile);
 }
 
-void Lexer::badCharacter() {
+/// Reports the character at `at` and skips it; returns the token it stands for.
+Token Lexer::badCharacter() {
   uint32_t length = llvm::getNumBytesForUTF8(uint8_t(peek()));
   StringRef character = source.substr(at, length);
   SourceRange where = range(at, at + length);
@@ -335,10 +354,14 @@ void Lexer::badCharacter() {
   std::string shown =
       printable ? ("'" + character + "'").str()
                 : "the byte 0x" + llvm::utohexstr(uint8_t(character[0]));
-  auto error = diags.error(Slug::BadCharacter, where,
-                           shown + " is no character of the language");
-  if (StringRef ascii = asciiFor(character); !ascii.empty())
-    error.fix(where, ascii, "write '" + ascii + "'");
+  Diagnostic &error = this->error(Slug::BadCharacter, where,
+                                  shown + " is no character of the language");
+  Token token = lookalike(character);
+  if (token != Token::EndOfFile)
+    error.fix(where, spelling(token), "write '" + spelling(token) + "'");
+  else if (character == "“" || character == "”" || character == "„")
+    error.fix(where, "\"", "write '\"'");
+  return token;
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,13 +40,18 @@ struct Lexeme {
   uint32_t end = 0;
 };
 
-/// Makes tokens one by one. Errors go to `diags`, once each; what is no token
-/// is then skipped. A file that is not UTF-8 ends at the first bad byte.
+/// Makes tokens one by one. What is no token becomes an error, once, and is
+/// then skipped. A file that is not UTF-8 ends at the first bad byte.
 class Lexer {
 public:
-  Lexer(const SourceManager &sources, FileId file, DiagnosticEngine &diags);
+  Lexer(const SourceManager &sources, FileId file);
 
   Lexeme next();
+  /// Hands over the errors found so far in the text up to `end`. Tokens are
+  /// made ahead of their use, and errors are to be told in the order of the
+  /// text.
+  bool hasErrors() const { return !found.empty(); }
+  std::vector<Diagnostic> takeErrors(uint32_t end);
   /// Goes on at `offset`, which may lie before tokens already made.
   void restartAt(uint32_t offset);
 
@@ -65,7 +70,9 @@ public:
   std::string doc(const Lexeme &token) const;
 
 private:
+  Diagnostic &error(Slug slug, SourceRange range, const llvm::Twine &message);
   void checkText();
+  void encodingError(uint32_t offset);
   void skipBlanks(Lexeme &token);
   void lineComment(bool isDoc);
   void blockComment();
@@ -74,7 +81,7 @@ private:
   Token number();
   Token string(char quote);
   Token punctuation();
-  void badCharacter();
+  Token badCharacter();
   uint32_t divisionCommentAfter(const Lexeme &token) const;
   bool looksLikeOperand(llvm::StringRef comment) const;
   bool isKnownName(llvm::StringRef name) const;
@@ -82,10 +89,13 @@ private:
     return at + ahead < source.size() ? source[at + ahead] : '\0';
   }
 
-  DiagnosticEngine &diags;
+  const SourceManager &sources;
   FileId fileId;
   llvm::StringRef source;
   uint32_t at = 0;
+  std::vector<Diagnostic> found;
+  /// Where the text stops to be UTF-8, if that has not been said yet.
+  std::optional<uint32_t> badByte;
   /// Every `///` line, in order, and where the token begins that it documents.
   struct DocLine {
     SourceRange range;

@@ -26,10 +26,11 @@ std::unique_ptr<File> coll::parseFile(const SourceManager &sources, FileId file,
 }
 
 Parser::Parser(const SourceManager &sources, FileId id, DiagnosticEngine &diags)
-    : sources(sources), diags(diags), lexer(sources, id, diags),
+    : sources(sources), diags(diags), lexer(sources, id),
       file(std::make_unique<File>(id)) {}
 
 std::unique_ptr<File> Parser::parse() {
+  unsigned errorsBefore = diags.errorCount();
   fillWindow();
   while (!at(Token::EndOfFile)) {
     if (consume(Token::Semicolon))
@@ -38,6 +39,7 @@ std::unique_ptr<File> Parser::parse() {
   }
   file->decls = save(decls);
   file->imports = save(imports);
+  file->hasErrors = diags.errorCount() != errorsBefore;
   return std::move(file);
 }
 
@@ -48,12 +50,21 @@ std::unique_ptr<File> Parser::parse() {
 void Parser::fillWindow() {
   for (Lexeme &token : window)
     token = lexer.next();
+  reportLexical();
+}
+
+/// Tells what is wrong with the text up to the end of the current token.
+void Parser::reportLexical() {
+  if (lexer.hasErrors())
+    for (Diagnostic &error : lexer.takeErrors(tok().end + 1))
+      diags.emit(std::move(error));
 }
 
 void Parser::advance() {
   previous = window[0];
   std::rotate(window.begin(), window.begin() + 1, window.end());
   window.back() = lexer.next();
+  reportLexical();
   if (diags.isFull()) {
     // Nobody will see what else is wrong.
     panic = true;
@@ -122,7 +133,6 @@ std::string Parser::describe(const Lexeme &token) const {
 InFlight Parser::report(Slug slug, SourceRange range, const Twine &message) {
   if (panic)
     return {};
-  file->hasErrors = true;
   return diags.error(slug, range, message);
 }
 
@@ -130,7 +140,6 @@ InFlight Parser::fail(Slug slug, SourceRange range, const Twine &message) {
   if (panic)
     return {};
   panic = true;
-  file->hasErrors = true;
   return diags.error(slug, range, message);
 }
 
@@ -141,9 +150,10 @@ InFlight Parser::expected(const Twine &what) {
     return {};
   }
   // What starts on the next line is rarely to blame for what this one lacks.
-  bool lineEnds = tok().startsLine && previous.end > 0 &&
-                  (startsStatement() || startsDeclaration() ||
-                   at(Token::RBrace) || at(Token::EndOfFile));
+  bool lineEnds =
+      tok().startsLine && previous.end > 0 &&
+      (startsStatement() || startsDeclaration() || at(Token::LBrace) ||
+       at(Token::RBrace) || at(Token::EndOfFile));
   if (lineEnds)
     return fail(Slug::SyntaxError, afterPrevious(),
                 "the line ends where " + what + " should be");
@@ -162,8 +172,11 @@ bool Parser::expect(Token kind) {
 bool Parser::expectClosing(Token kind, const Lexeme &open) {
   if (consume(kind))
     return true;
+  // What follows could not stand inside of brackets.
   bool ends = at(Token::EndOfFile) || startsDeclaration() ||
-              (tok().startsLine && startsStatement()) || at(Token::RBrace);
+              (tok().startsLine && startsStatement()) || at(Token::LBrace) ||
+              at(Token::RBrace) || at(Token::Arrow) || at(Token::KwVia) ||
+              at(Token::KwTo) || at(Token::KwFrom);
   if (ends)
     fail(Slug::Unclosed, lexer.range(open), describe(open) + " is not closed")
         .note(afterPrevious(),
@@ -206,11 +219,14 @@ bool Parser::fits(size_t length, SourceRange range) {
 
 Parser::Nest::Nest(Parser &parser)
     : parser(parser), fits(++parser.nesting <= maxNesting) {
-  if (!fits)
-    parser
-        .fail(Slug::NestingTooDeep, parser.here(),
-              "this is nested more than " + Twine(maxNesting) + " deep")
-        .emit();
+  if (fits)
+    return;
+  parser
+      .fail(Slug::NestingTooDeep, parser.here(),
+            "this is nested more than " + Twine(maxNesting) + " deep")
+      .emit();
+  // What comes next is as deep, or ends blocks that have not been read.
+  parser.givenUp = true;
 }
 
 void Parser::setDepth(Expr *expr, ArrayRef<Expr *> children) {
@@ -264,15 +280,19 @@ bool Parser::startsStatement() const {
 }
 
 void Parser::skipToStatement() {
+  if (givenUp)
+    return;
   int brackets = openBrackets;
   unsigned braces = 0;
   for (; !at(Token::EndOfFile) && !startsDeclaration(); advance()) {
     if (braces == 0) {
-      if (at(Token::RBrace) || (at(Token::Semicolon) && brackets <= 0))
+      if (at(Token::RBrace) || (at(Token::Semicolon) && brackets <= 0) ||
+          (at(Token::LBrace) && tok().startsLine))
         break;
       bool alsoInExpressions = at(Token::KwFor) || at(Token::KwIf) ||
                                at(Token::KwReduce) || at(Token::Identifier);
-      if (startsStatement() &&
+      bool startsPiece = startsStatement() || at(Token::Identifier);
+      if (startsPiece &&
           (alsoInExpressions ? tok().startsLine && brackets <= 0
                              : tok().startsLine || brackets <= 0))
         break;
@@ -288,7 +308,7 @@ void Parser::skipToStatement() {
 void Parser::skipToDeclaration() {
   unsigned braces = 0;
   for (; !at(Token::EndOfFile) && !startsDeclaration(); advance()) {
-    if (braces == 0 && at(Token::KwLet))
+    if (braces == 0 && at(Token::KwLet) && !givenUp)
       break;
     braces += at(Token::LBrace);
     braces -= at(Token::RBrace) && braces > 0;
@@ -298,6 +318,8 @@ void Parser::skipToDeclaration() {
 
 /// Skips to the end of the block, or to what starts another piece of it.
 void Parser::skipToClause(llvm::function_ref<bool()> startsClause) {
+  if (givenUp)
+    return;
   unsigned braces = 0;
   for (; !at(Token::EndOfFile) && !startsDeclaration(); advance()) {
     if (braces == 0 &&
@@ -312,8 +334,8 @@ void Parser::skipToClause(llvm::function_ref<bool()> startsClause) {
 /// After an error in the head of a loop, a schedule and the like: skips to the
 /// block, if it is found before something else starts. Its errors are others.
 bool Parser::skipToBlock() {
-  if (!panic)
-    return at(Token::LBrace);
+  if (!panic || givenUp)
+    return !panic && at(Token::LBrace);
   while (!at(Token::LBrace)) {
     if (at(Token::EndOfFile) || at(Token::RBrace) || startsDeclaration() ||
         (tok().startsLine && startsStatement()))

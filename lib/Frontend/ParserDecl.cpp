@@ -33,7 +33,7 @@ static StringRef declarationFor(StringRef word) {
 
 void Parser::parseDeclaration() {
   openBrackets = 0;
-  reportedUnclosed = false;
+  reportedUnclosed = givenUp = false;
   suspect = Lexeme();
   StringRef documentation = doc(tok());
   Decl *decl = nullptr;
@@ -110,7 +110,8 @@ void Parser::parseImport() {
     report(Slug::SyntaxError, path, "an import without a name").emit();
     return;
   }
-  imports.push_back(make<ImportDecl>(since(begin), name, path));
+  if (name.size() <= maxNameBytes)
+    imports.push_back(make<ImportDecl>(since(begin), name, path));
 }
 
 /// "(" ID { "," ID } ")"
@@ -176,7 +177,8 @@ Decl *Parser::parseContract() {
              tok().startsLine;
     }
   };
-  while (!at(Token::RBrace) && !at(Token::EndOfFile) && !startsDeclaration()) {
+  while (!panic && !at(Token::RBrace) && !at(Token::EndOfFile) &&
+         !startsDeclaration()) {
     if (consume(Token::Semicolon))
       continue;
     uint32_t clauseBegin = tok().begin;

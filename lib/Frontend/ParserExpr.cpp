@@ -83,16 +83,17 @@ Expr *Parser::parseComparison() {
   SourceRange opRange = consumeOperator(*op);
   Expr *rhs = parseRange();
   Expr *result = makeBinary(begin, op->op, opRange, lhs, rhs);
+  bool reported = false;
   while (!panic && (op = comparisonOperator())) {
-    report(Slug::ChainedComparison, here(),
-           "'" + text(tok()) + "' compares the result of a comparison")
-        .note(result->range, "the comparison")
-        .help(here(), "join two comparisons with 'and'");
+    if (!std::exchange(reported, true))
+      report(Slug::ChainedComparison, here(),
+             "'" + text(tok()) + "' compares the result of a comparison")
+          .note(result->range, "the comparison")
+          .help(here(), "join two comparisons with 'and'");
     consumeOperator(*op);
     parseRange();
-    result = errorExpr();
   }
-  return result;
+  return reported ? make<ErrorExpr>(since(begin)) : result;
 }
 
 /// range = ".." | bits [ ".." bits [ "step" bits ] ]

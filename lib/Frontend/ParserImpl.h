@@ -41,6 +41,7 @@ private:
   bool atWord(llvm::StringRef word) const;
   void advance();
   void fillWindow();
+  void reportLexical();
   bool consume(Token kind);
   bool consumeWord(llvm::StringRef word);
   llvm::StringRef text(const Lexeme &token) const { return lexer.text(token); }
@@ -179,6 +180,7 @@ private:
   const MapBlock *parseMap();
   const MapBlock *parseMapBlock();
   bool parseMapItem(MapItem &item);
+  llvm::ArrayRef<Expr *> parseDirectiveArgs();
 
   const SourceManager &sources;
   DiagnosticEngine &diags;
@@ -188,6 +190,7 @@ private:
   std::array<Lexeme, 3> window;
   Lexeme previous;
   bool panic = false;
+  bool givenUp = false;    ///< a panic that lasts to the next declaration
   bool inFunction = false; ///< where fractions are right
   unsigned nesting = 0;
   /// Brackets and parentheses that are open where a panic began.

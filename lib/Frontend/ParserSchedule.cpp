@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Frontend/ParserImpl.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace coll;
+using llvm::ArrayRef;
 using llvm::StringRef;
 
 /// schedule = "schedule" ID "(" sparam { "," sparam } ")" ":" cname
@@ -138,7 +141,8 @@ const MapBlock *Parser::parseMapBlock() {
     return nullptr;
   advance();
   List<MapItem> items;
-  while (!at(Token::RBrace) && !at(Token::EndOfFile) && !startsDeclaration()) {
+  while (!panic && !at(Token::RBrace) && !at(Token::EndOfFile) &&
+         !startsDeclaration()) {
     if (consume(Token::Semicolon))
       continue;
     if (at(Token::Comma)) {
@@ -164,6 +168,28 @@ const MapBlock *Parser::parseMapBlock() {
   return block;
 }
 
+/// Does `word` name a directive? Only to tell what a comma is about: which ones
+/// there are is no matter of syntax.
+static bool isDirective(StringRef word) {
+  static constexpr StringRef words[] = {
+      "sizes", "protocol",   "instances", "channels", "blocks",  "threads",
+      "round", "slots",      "slot",      "channel",  "block",   "store",
+      "pull",  "recv_block", "push",      "staged",   "scratch", "order"};
+  return llvm::is_contained(words, word);
+}
+
+/// args, up to a comma that somebody has put between two directives.
+ArrayRef<Expr *> Parser::parseDirectiveArgs() {
+  uint32_t begin = tok().begin;
+  auto startsDirective = [&] { return isDirective(text(peek())); };
+  List<Expr *> args;
+  do
+    args.push_back(parseExpr());
+  while (!panic && fits(args.size(), since(begin)) && !startsDirective() &&
+         consume(Token::Comma));
+  return save(args);
+}
+
 /// directive = "pull" | "push" | "staged" | ID args
 bool Parser::parseMapItem(MapItem &item) {
   uint32_t begin = tok().begin;
@@ -183,7 +209,7 @@ bool Parser::parseMapItem(MapItem &item) {
     bool isBare =
         name.text == "pull" || name.text == "push" || name.text == "staged";
     if (!isBare)
-      item.args = parseArgs();
+      item.args = parseDirectiveArgs();
   }
   item.range = since(begin);
   return !panic;

@@ -75,7 +75,8 @@ BlockStmt *Parser::parseHeadedBlock() {
 
 /// Statements up to what ends a block or cannot stand in one.
 void Parser::parseStmts(List<Stmt *> &stmts) {
-  while (!at(Token::RBrace) && !at(Token::EndOfFile) && !startsDeclaration()) {
+  while (!panic && !at(Token::RBrace) && !at(Token::EndOfFile) &&
+         !startsDeclaration()) {
     if (at(Token::KwMap)) {
       // The map of a schedule is parsed by the schedule, at nesting 0.
       if (nesting == 0)
@@ -96,11 +97,9 @@ void Parser::parseStmts(List<Stmt *> &stmts) {
     if (Stmt *stmt = parseStmt())
       stmts.push_back(stmt);
     if (panic) {
-      skipToStatement();
-      if (tok().begin == begin && !at(Token::RBrace) && !startsDeclaration())
+      if (tok().begin == begin)
         advance();
-      if (diags.isFull())
-        return;
+      skipToStatement();
     }
   }
 }
@@ -126,9 +125,6 @@ Stmt *Parser::parseMisplaced() {
 
 /// stmt = [ ID ":" ] ( ... )
 Stmt *Parser::parseStmt() {
-  Nest nest(*this);
-  if (!nest)
-    return nullptr;
   StringRef documentation = doc(tok());
   Ident label;
   while (peek().kind == Token::Colon && !panic) {
@@ -363,6 +359,9 @@ Stmt *Parser::parseFor() {
 /// "group" stmt
 Stmt *Parser::parseGroup() {
   uint32_t begin = tok().begin;
+  Nest nest(*this);
+  if (!nest)
+    return nullptr;
   advance();
   Stmt *body = parseStmt();
   return body ? make<GroupStmt>(since(begin), body) : nullptr;

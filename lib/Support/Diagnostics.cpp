@@ -71,19 +71,35 @@ void InFlight::emit() {
     std::exchange(engine, nullptr)->emit(std::move(diagnostic));
 }
 
+Diagnostic &Diagnostic::note(SourceRange range, const llvm::Twine &message) {
+  notes.push_back({Severity::Note, message.str(), range});
+  return *this;
+}
+
+Diagnostic &Diagnostic::help(SourceRange range, const llvm::Twine &message) {
+  notes.push_back({Severity::Help, message.str(), range});
+  return *this;
+}
+
+Diagnostic &Diagnostic::fix(SourceRange range, llvm::StringRef replacement,
+                            const llvm::Twine &message) {
+  fixits.push_back({message.str(), range, replacement.str()});
+  return *this;
+}
+
 InFlight &InFlight::note(SourceRange range, const llvm::Twine &message) {
-  diagnostic.notes.push_back({Severity::Note, message.str(), range});
+  diagnostic.note(range, message);
   return *this;
 }
 
 InFlight &InFlight::help(SourceRange range, const llvm::Twine &message) {
-  diagnostic.notes.push_back({Severity::Help, message.str(), range});
+  diagnostic.help(range, message);
   return *this;
 }
 
 InFlight &InFlight::fix(SourceRange range, llvm::StringRef replacement,
                         const llvm::Twine &message) {
-  diagnostic.fixits.push_back({message.str(), range, replacement.str()});
+  diagnostic.fix(range, replacement, message);
   return *this;
 }
 

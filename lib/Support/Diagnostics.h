@@ -66,6 +66,11 @@ struct Diagnostic {
   SourceRange range;   ///< invalid: no place in the source
   std::vector<Note> notes;
   std::vector<FixIt> fixits;
+
+  Diagnostic &note(SourceRange range, const llvm::Twine &message);
+  Diagnostic &help(SourceRange range, const llvm::Twine &message);
+  Diagnostic &fix(SourceRange range, llvm::StringRef replacement,
+                  const llvm::Twine &message);
 };
 
 class DiagnosticEngine;

@@ -97,6 +97,7 @@ int main(int argc, char **argv) {
   int status = 0;
   if (program.main && (!program.hasErrors || emitWhat != Emit::RoundTrip))
     status = emit(program, sources);
+  llvm::outs().flush();
   render(diags, format, llvm::errs());
   if (program.unreadable)
     return 2;
