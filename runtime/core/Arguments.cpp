@@ -93,10 +93,9 @@ Status Arguments::fillSizes(const coll_call &call) {
 
 /// Chooses the rings and cuts shares into rounds and slices.
 ///
-/// The program has been verified for messages of at most `slices` slots of the
-/// default size per round.  Rings may be set smaller, and a wide storage type
-/// makes units take more of a slot; then rounds shrink, so that a message never
-/// needs more slots than it was verified with.
+/// The program has been verified for messages of at most so many slices a
+/// round.  Where slots are smaller than the compiler took them to be, or a wide
+/// storage type makes units take more of a slot, rounds shrink.
 void Arguments::cutIntoRounds(uint32_t dtype) {
   uint32_t unitBytes = COLL_UNIT_BYTES * storageScale(ranks, dtype);
   uint32_t smallUnits = rings.smallBytes / unitBytes;
@@ -107,12 +106,14 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     maxShare = std::max(maxShare, share);
     maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
   }
-  bool isSmall = !(plan.flags & COLL_PLAN_VCOUNTS) && maxMessage <= smallUnits;
-  uint64_t slices = ceilDiv(uint64_t(ranks.round_units) * COLL_UNIT_BYTES,
-                            RingSizes().slotBytes);
+  VerifiedRings verified = verifiedRings(ranks);
+  bool isSmall = !(plan.flags & COLL_PLAN_VCOUNTS) &&
+                 maxMessage <= smallUnits &&
+                 rings.smallSlots >= verified.smallSlots;
   head->slice_units = isSmall ? smallUnits : rings.slotBytes / unitBytes;
   head->round_units = uint32_t(std::min<uint64_t>(
-      ranks.round_units, slices * std::max(head->slice_units, 1u)));
+      ranks.round_units,
+      uint64_t(verified.slices) * std::max(head->slice_units, 1u)));
   head->nrounds = std::max<uint64_t>(ceilDiv(maxShare, head->round_units), 1);
   if (isSmall)
     head->flags |= COLL_ARGS_SMALL;

@@ -30,6 +30,13 @@ Status LanePlan::create(Lane &lane, const coll_plan &plan,
                          plan.name, nranks, describeSizes(plan).c_str(),
                          nranks);
   COLL_TRY(checkPlan(plan, *ranks));
+  uint32_t needed = verifiedRings(*ranks).slots;
+  if (lane.comm().rings().slots < needed)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' was verified for rings of %u slots and may "
+                         "deadlock in the %u of this communicator (COLL_SLOTS "
+                         "of rank 0)",
+                         plan.name, needed, lane.comm().rings().slots);
   std::unique_ptr<LanePlan> loaded(new LanePlan(plan, *ranks));
   loaded->stepChunks = coll::maxStepChunks(*ranks);
   loaded->members.resize(ranks->nmembers);

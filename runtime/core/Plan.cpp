@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/Plan.h"
+#include "runtime/core/Environment.h"
 #include "runtime/core/Text.h"
 
 #include <algorithm>
@@ -201,6 +202,15 @@ uint64_t totalBlocks(const coll_plan_ranks &ranks, uint32_t member, int root) {
   for (uint32_t rank = 0; rank != ranks.nranks; ++rank)
     total += classOf(ranks, member, int(rank), root).program_blocks;
   return total * ranks.instances;
+}
+
+VerifiedRings verifiedRings(const coll_plan_ranks &ranks) {
+  const RingSizes usual;
+  uint32_t slotUnits = usual.slotBytes / COLL_UNIT_BYTES;
+  return {ranks.slots ? ranks.slots : usual.slots,
+          ranks.small_slots ? ranks.small_slots : usual.smallSlots,
+          ranks.slices ? ranks.slices
+                       : (ranks.round_units + slotUnits - 1) / slotUnits};
 }
 
 static uint32_t scaleOf(const coll_plan_ranks &ranks, uint32_t elemBytes,

@@ -48,6 +48,13 @@ void relocate(const coll_class &cls, const coll_plan_ranks &ranks, int rank,
 /// Blocks of all ranks of a member together.
 uint64_t totalBlocks(const coll_plan_ranks &ranks, uint32_t member, int root);
 
+/// What a program has been found to run with, so that it cannot deadlock.
+struct VerifiedRings {
+  uint32_t slots, smallSlots; ///< rings have at least so many
+  uint32_t slices;            ///< of a message per round, at most
+};
+VerifiedRings verifiedRings(const coll_plan_ranks &ranks);
+
 /// Slots and scratch hold this many times the bytes of the launch's dtype.
 uint32_t storageScale(const coll_plan_ranks &ranks, uint32_t dtype);
 /// The greatest of these over the dtypes that the plan has kernels for.

@@ -242,7 +242,8 @@ typedef struct coll_plan_ranks {
   uint32_t storage_bytes;       /* widest explicitly typed storage or wire element, 0 if none. With elem bytes e, slots and scratch hold
                                    scale = max(1, ceil(storage_bytes / e), COLL_PLAN_ACCUM: accum bytes / e) times the bytes of T */
   uint32_t flags;
-  uint32_t pad;
+  uint8_t slots, small_slots;   /* what the program was verified with: rings have at least so many slots (0: 4 and 8), and a message */
+  uint16_t slices;              /* has at most so many slices per round (0: as many as round_units fill slots of 64 KiB) */
 } coll_plan_ranks;
 enum { COLL_PLAN_ACCUM = 1 };   /* something is stored or sent in the accumulation type (f32 for f16, bf16 and fp8, else T) */
 
