@@ -81,7 +81,10 @@ def Coll_MapAttr : Coll_Attr<"Map", "map"> {
     DefaultValuedParameter<"uint64_t", "~0ull">:$sizesHigh,
     DefaultValuedParameter<"uint64_t", "~0ull">:$scratchBytes,
     DefaultValuedParameter<"bool", "false">:$sourceOrder,
-    DefaultValuedParameter<"bool", "false">:$byRow);
+    DefaultValuedParameter<"bool", "false">:$byRow,
+    DefaultValuedParameter<"bool", "false">:$pull,
+    DefaultValuedParameter<"bool", "false">:$push,
+    DefaultValuedParameter<"bool", "false">:$staged);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
