@@ -136,23 +136,26 @@ Status meetAsGuest(const MeetingRequest &request) {
   COLL_TRY(connectToRoot(request, socket));
 
   const int fds[2] = {boardFd.get(), pidfd.get()};
-  COLL_TRY(putFrame(socket.get(), HelloKind, Hello::own(request).encode(),
-                    std::span(fds).first(pidfd.isValid() ? 2 : 1),
-                    request.deadline)
-               .withContext("rank 0"));
+  Status told =
+      putFrame(socket.get(), HelloKind, Hello::own(request).encode(),
+               std::span(fds).first(pidfd.isValid() ? 2 : 1), request.deadline);
+  // A root that has closed already may have said why.
+  if (!told.isOk() && told.code() != COLL_PEER_LOST)
+    return std::move(told).withContext("rank 0");
   Status assembled = assemble(request, socket.get(), meeting);
   if (!assembled.isOk()) {
     // For the others; the root may be what failed, so nobody waits for it.
     Status ignored;
-    Status told = Status::error(assembled.code(), "rank %d: %s", request.rank,
-                                assembled.text().c_str());
-    (void)sendFrame(socket.get(), RefuseKind, 0, encodeRefusal(told), {},
+    Status reason = Status::error(assembled.code(), "rank %d: %s", request.rank,
+                                  assembled.text().c_str());
+    (void)sendFrame(socket.get(), RefuseKind, 0, encodeRefusal(reason), {},
                     ignored);
     return assembled;
   }
   Deadline deadline = later(request.deadline, graceNs);
-  COLL_TRY(putFrame(socket.get(), ReadyKind, {}, {}, deadline)
-               .withContext("rank 0"));
+  told = putFrame(socket.get(), ReadyKind, {}, {}, deadline);
+  if (!told.isOk() && told.code() != COLL_PEER_LOST)
+    return std::move(told).withContext("rank 0");
   Frame frame;
   COLL_TRY(takeFromRoot(socket.get(), deadline, frame));
   return frame.kind == GoKind ? Status::ok() : unexpected(frame);

@@ -17,6 +17,8 @@ namespace coll {
 /// Connections that have not yet said who they are: how many, how long.
 static constexpr size_t maxPending = 256;
 static constexpr uint64_t maxPendingNs = 5'000'000'000;
+/// How long a failed init waits for ranks to tell.
+static constexpr uint64_t lingerNs = 3'000'000'000;
 
 namespace {
 
@@ -156,21 +158,26 @@ Status Root::hearPending(bool &isSomeoneNew) {
   isSomeoneNew = false;
   std::vector<Guest> heard = std::move(pending);
   pending.clear();
+  Status result;
   for (Guest &guest : heard) {
+    if (!result.isOk()) { // the rest is still to be told so
+      pending.push_back(std::move(guest));
+      continue;
+    }
     Frame frame;
     Status status;
-    FrameResult result = receiveFrame(guest.socket.get(), frame, status);
-    if (result == FrameResult::WouldBlock) {
+    FrameResult taken = receiveFrame(guest.socket.get(), frame, status);
+    if (taken == FrameResult::WouldBlock) {
       if (monotonicNs() - guest.sinceNs < maxPendingNs)
         pending.push_back(std::move(guest));
       continue;
     }
-    if (result != FrameResult::Ok || frame.kind != HelloKind)
+    if (taken != FrameResult::Ok || frame.kind != HelloKind)
       continue; // a probe, or no rank of coll
-    COLL_TRY(admit(std::move(guest), std::move(frame)));
+    result = admit(std::move(guest), std::move(frame));
     isSomeoneNew = true;
   }
-  return Status::ok();
+  return result;
 }
 
 /// A rank that is in has nothing to say before it is welcome, unless it fails.
@@ -340,15 +347,33 @@ Status Root::awaitReady() {
   return Status::ok();
 }
 
+/// Tells everyone who has come, and for a while those who are about to: a rank
+/// that came too late for the reason would wait for its whole deadline.
 void Root::refuseAll(const Status &status) {
   std::vector<std::byte> refusal = encodeRefusal(status);
-  for (const std::vector<Guest> *list : {&pending, &guests})
-    for (const Guest &guest : *list)
-      if (guest.socket.isValid()) {
-        Status ignored;
-        (void)sendFrame(guest.socket.get(), RefuseKind, 0, refusal, {},
-                        ignored);
-      }
+  int numTold = 0;
+  auto refuse = [&](std::vector<Guest> &list) {
+    for (Guest &guest : list) {
+      if (!guest.socket.isValid())
+        continue;
+      Status ignored;
+      (void)sendFrame(guest.socket.get(), RefuseKind, 0, refusal, {}, ignored);
+      guest.socket.reset();
+      ++numTold;
+    }
+  };
+  refuse(guests);
+  refuse(pending);
+  Deadline end = Deadline::after(lingerNs);
+  while (listener.isValid() && numTold < request.nranks - 1 &&
+         !end.hasPassed() && !request.deadline.hasPassed()) {
+    pollfd someone = {listener.get(), POLLIN, 0};
+    poll(&someone, 1,
+         std::min(end.pollMs(1000), request.deadline.pollMs(1000)));
+    pending.clear();
+    acceptGuests();
+    refuse(pending);
+  }
 }
 
 Status Root::meet() {
