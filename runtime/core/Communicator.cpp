@@ -46,6 +46,10 @@ Status Communicator::status() {
 }
 
 void Communicator::fail(Error error) noexcept {
+  // A peer that fails closes its connections soon: its error, which the abort
+  // word tells of by then, is the story, and not that it is gone.
+  if (this->error())
+    return;
   if (error.rank < 0)
     error.rank = rank();
   record(std::move(error), rank());

@@ -1,0 +1,380 @@
+//===- LaunchFaultTest.cpp - What goes wrong in launches is told ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every fault ends in an error on every other rank, with a text that says which
+// rank, where, and what for.  No test waits for a deadline that it does not
+// mean to pass.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launching.h"
+
+#include <atomic>
+#include <csignal>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace coll::test;
+
+static void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos)
+      << "'" << part << "' is not in:\n"
+      << text;
+}
+
+/// Launches an all-reduce and returns its status.
+static coll_status allreduce(const coll_plan &plan, coll_comm *comm,
+                             size_t count, coll_dtype dtype = COLL_I32,
+                             coll_op op = COLL_SUM) {
+  std::vector<double> in(count), out(count);
+  Call call(dtype, op);
+  call.in(in.data()).out(out.data()).count(count);
+  return coll_launch(&plan, call, comm, nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks that call differently
+//===----------------------------------------------------------------------===//
+
+/// Rank 1's call differs from the others'; everyone must be told how.
+static void expectMismatch(
+    const std::function<coll_status(coll_comm *comm, bool isOdd)> &launch,
+    const std::vector<std::string> &parts) {
+  onThreads(3, [&](int rank, coll_comm *comm) {
+    EXPECT_EQ(launch(comm, rank == 1), COLL_MISMATCH);
+    coll_error error = errorOf(comm);
+    EXPECT_EQ(error.status, COLL_MISMATCH);
+    for (const std::string &part : parts)
+      expectContains(error.text, part);
+  });
+}
+
+TEST(Mismatch, CountOnBulkRings) {
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(plan.plan(), comm, isOdd ? 100000 : 100001);
+      },
+      {"count 100000", "count 100001", "rank 1"});
+}
+
+TEST(Mismatch, CountOnSmallRings) {
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(plan.plan(), comm, isOdd ? 7 : 8);
+      },
+      {"count 7", "count 8", "rank 1"});
+}
+
+TEST(Mismatch, OneRankOnSmallRings) {
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(plan.plan(), comm, isOdd ? 8 : 100000);
+      },
+      {"count 8", "count 100000"});
+}
+
+TEST(Mismatch, Dtype) {
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(plan.plan(), comm, 50, isOdd ? COLL_F32 : COLL_I32);
+      },
+      {"dtype", "f32", "i32"});
+}
+
+TEST(Mismatch, Op) {
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(plan.plan(), comm, 50, COLL_I32,
+                         isOdd ? COLL_MAX : COLL_SUM);
+      },
+      {"op", "max", "sum"});
+}
+
+TEST(Mismatch, Plan) {
+  Schedule other = ringAllreduce(3);
+  other.name = "another_ring";
+  HandPlan plan({ringAllreduce(3)}), another({other});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(isOdd ? another.plan() : plan.plan(), comm, 50);
+      },
+      {"plan", "hand_ring", "another_ring"});
+}
+
+TEST(Mismatch, ContractWithoutACommonChannel) {
+  Schedule other = ringAllreduce(3);
+  other.name = "reversed_ring";
+  other.classes[0].sends = {{Word::ofRank(-1, 3), 5}};
+  other.classes[0].recvs = {{Word::ofRank(1, 3), 5}};
+  HandPlan plan({ringAllreduce(3)}), another({other});
+  // The first launch of each connects channels, which the others lack.
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        return allreduce(isOdd ? another.plan() : plan.plan(), comm, 50);
+      },
+      {"hand_ring", "reversed_ring"});
+}
+
+TEST(Mismatch, Root) {
+  HandPlan plan({chainBroadcast(3)});
+  onThreads(3, [&](int rank, coll_comm *comm) {
+    std::vector<int32_t> in(10), out(10);
+    Call call;
+    call.in(in.data()).out(out.data()).count(10).root(rank == 1 ? 2 : 0);
+    // A root that only sends is done before anyone can find out.
+    if (coll_launch(&plan.plan(), call, comm, nullptr) == COLL_OK)
+      EXPECT_NE(rank, 1);
+    coll_error error = awaitError(comm);
+    EXPECT_EQ(error.status, COLL_MISMATCH);
+    expectContains(error.text, "launch values 2");
+    expectContains(error.text, "launch values 0");
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks that are late, dead or stopped
+//===----------------------------------------------------------------------===//
+
+TEST(Late, RankThatNeverCalls) {
+  HandPlan plan({ringAllreduce(3)});
+  onThreads(
+      3,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 10);
+        if (rank != 2)
+          EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
+        coll_error error = awaitError(comm);
+        EXPECT_EQ(error.status, COLL_TIMEOUT);
+        expectContains(error.text, "rank 2 is before launch 2");
+        expectContains(error.text, "hand.coll:1");
+        expectContains(error.text, "chunk");
+        EXPECT_NE(std::string(error.where).find("hand.coll:1"),
+                  std::string::npos);
+      },
+      300);
+}
+
+TEST(Late, RankThatNeverConnects) {
+  HandPlan plan({ringAllreduce(3)});
+  onThreads(
+      3,
+      [&](int rank, coll_comm *comm) {
+        if (rank != 2)
+          EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
+        coll_error error = awaitError(comm);
+        EXPECT_EQ(error.status, COLL_TIMEOUT);
+        expectContains(error.text, "hand_ring");
+        expectContains(error.text, "rank 2 is before launch 1");
+      },
+      300);
+}
+
+TEST(Late, RankThatHasLeft) {
+  HandPlan plan({ringAllreduce(2)});
+  RendezvousDirectory directory;
+  withComms(2, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 10);
+    if (rank == 0) {
+      EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_PEER_LOST);
+      expectContains(errorOf(comm).text, "rank 1 has destroyed");
+    }
+    EXPECT_EQ(coll_comm_destroy(comm), COLL_PEER_LOST);
+  });
+}
+
+TEST(Late, KilledRank) {
+  HandPlan plan({ringAllreduce(3)});
+  std::vector<std::string> ends =
+      onProcesses(3, [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 10);
+        if (rank == 1)
+          raise(SIGKILL);
+        EXPECT_EQ(allreduce(plan.plan(), comm, 1000000), COLL_PEER_LOST);
+        coll_error error = errorOf(comm);
+        EXPECT_EQ(error.peer, 1);
+        expectContains(error.text, "rank 1");
+      });
+  EXPECT_EQ(ends, (std::vector<std::string>{"", "signal 9", ""}));
+}
+
+TEST(Late, StoppedRank) {
+  HandPlan plan({ringAllreduce(3)});
+  auto *stopped = static_cast<std::atomic<int> *>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+           -1, 0));
+  std::vector<std::string> ends = onProcesses(
+      3,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 10);
+        if (rank == 1) {
+          stopped->store(getpid());
+          raise(SIGSTOP);
+        }
+        EXPECT_EQ(allreduce(plan.plan(), comm, 1000000), COLL_TIMEOUT);
+        expectContains(errorOf(comm).text, "rank 1 is stopped");
+        if (rank == 0)
+          kill(stopped->load(), SIGKILL);
+      },
+      500);
+  munmap(stopped, 4096);
+  EXPECT_EQ(ends, (std::vector<std::string>{"", "signal 9", ""}));
+}
+
+TEST(Late, AbortFromAnotherThread) {
+  HandPlan plan({ringAllreduce(3)});
+  onThreads(3, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 10);
+    if (rank == 0) {
+      std::thread other([&] {
+        sleepMs(20);
+        EXPECT_EQ(coll_comm_abort(comm, "had enough"), COLL_OK);
+      });
+      EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_ABORTED);
+      other.join();
+    } else if (rank == 1) {
+      EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_ABORTED);
+    }
+    expectContains(awaitError(comm).text, "had enough");
+    EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_ABORTED);
+  });
+}
+
+TEST(Late, AbortWhileConnecting) {
+  HandPlan plan({ringAllreduce(2)});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    if (rank == 0)
+      EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_ABORTED);
+    else
+      EXPECT_EQ(coll_comm_abort(comm, "never mind"), COLL_OK);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// One lane, one launch
+//===----------------------------------------------------------------------===//
+
+TEST(Overlap, SecondLaunchOnALaneIsAnError) {
+  HandPlan plan({ringAllreduce(2)});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 10);
+    if (rank == 1) {
+      awaitError(comm);
+      return;
+    }
+    std::thread first(
+        [&] { EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_OVERLAP); });
+    sleepMs(50); // rank 1 does not come, so the first launch stays inside
+    EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_OVERLAP);
+    first.join();
+    expectContains(errorOf(comm).text, "coll_comm_dup");
+  });
+}
+
+TEST(Overlap, ForkedChildIsRefused) {
+  HandPlan plan({ringAllreduce(1)});
+  onThreads(1, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 10);
+    int child = fork();
+    if (child == 0)
+      _exit(allreduce(plan.plan(), comm, 10) == COLL_INVALID ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    checkAllreduce(plan.plan(), rank, comm, 10);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Calls that are refused, and nothing left behind
+//===----------------------------------------------------------------------===//
+
+TEST(Refusal, InvalidCallsLeaveTheCommunicatorUsable) {
+  HandPlan plan({ringAllreduce(2)}), other({ringAllreduce(3)}),
+      chain({chainBroadcast(2)});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    std::vector<int32_t> data(10);
+    auto refused = [&](const coll_plan &plan, Call &call, coll_status status,
+                       const std::string &text) {
+      EXPECT_EQ(coll_launch(&plan, call, comm, nullptr), status);
+      expectContains(coll_last_error(), text);
+    };
+    auto good = [&] {
+      Call call;
+      call.in(data.data()).count(5);
+      return call;
+    };
+    Call noOut = good();
+    refused(plan.plan(), noOut.out(nullptr), COLL_INVALID,
+            "buffer 'out' is NULL");
+    Call shifted = good();
+    refused(plan.plan(), shifted.out(data.data() + 1), COLL_INVALID,
+            "buffer 'in' and buffer 'out' share memory");
+    Call f16(COLL_F16);
+    refused(plan.plan(), f16.in(data.data()).out(&data[5]).count(1),
+            COLL_INVALID, "built without --dtypes=f16 (it has i32, f32, f64)");
+    Call prod(COLL_I32, COLL_PROD);
+    refused(plan.plan(), prod.in(data.data()).out(&data[5]).count(1),
+            COLL_INVALID, "built without --ops=prod (it has sum, min, max)");
+    Call huge;
+    refused(plan.plan(), huge.in(data.data()).out(&data[5]).count(SIZE_MAX),
+            COLL_INVALID, "out of range");
+    Call three = good();
+    refused(other.plan(), three.out(&data[5]), COLL_NO_PLAN,
+            "not compiled for 2 ranks (it is for 3)");
+    Call far = good();
+    refused(chain.plan(), far.out(&data[5]).root(2), COLL_INVALID,
+            "root is 2, outside of its domain 0 .. 2");
+    EXPECT_EQ(coll_launch(&plan.plan(), Call(), comm, &data), COLL_INVALID);
+    EXPECT_EQ(coll_launch(nullptr, Call(), comm, nullptr), COLL_INVALID);
+    EXPECT_EQ(coll_launch(&plan.plan(), nullptr, comm, nullptr), COLL_INVALID);
+    EXPECT_EQ(errorOf(comm).status, COLL_OK);
+    checkAllreduce(plan.plan(), rank, comm, 1000);
+  });
+}
+
+TEST(Refusal, RingsThatThePlanMayDeadlockIn) {
+  Variables sizes({{"COLL_SLOTS", "2"}});
+  HandPlan plan({ringAllreduce(1)});
+  onThreads(1, [&](int, coll_comm *comm) {
+    EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_INVALID);
+    expectContains(coll_last_error(), "verified for rings of 4 slots");
+  });
+}
+
+TEST(Leftovers, NothingAfterGoodAndBadEnds) {
+  HandPlan plan({ringAllreduce(3, 2)}), chain({chainBroadcast(3)});
+  auto good = [&] {
+    onThreads(3, [&](int rank, coll_comm *comm) {
+      checkAllreduce(plan.plan(), rank, comm, 100000);
+    });
+  };
+  auto bad = [&] {
+    onThreads(
+        3,
+        [&](int rank, coll_comm *comm) {
+          checkAllreduce(plan.plan(), rank, comm, 10);
+          if (rank != 0)
+            EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
+          else
+            awaitError(comm);
+        },
+        100);
+  };
+  good(); // whatever the C library keeps once
+  Holdings before = Holdings::now();
+  for (int i = 0; i != 3; ++i) {
+    good();
+    bad();
+  }
+  Holdings after = Holdings::now();
+  EXPECT_EQ(before.descriptors, after.descriptors);
+  EXPECT_EQ(before.threads, after.threads);
+  EXPECT_EQ(before.mappings, after.mappings);
+}
