@@ -12,6 +12,13 @@ include "dialect/CollAttrs.td"
 include "dialect/CollTypes.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+def Coll_ExprDocs : OpDocGroup {
+  let summary = "Algorithm level: expressions";
+  let description = "Integers, lists of ranks, views of arrays, values, and functions. `coll.add`, `coll.apply` and functions serve the program level too.";
+}
+
+let opDocGroup = Coll_ExprDocs in {
+
 //===----------------------------------------------------------------------===//
 // Integers
 //===----------------------------------------------------------------------===//
@@ -391,5 +398,7 @@ def Coll_YieldOp : Coll_Op<"yield", [Terminator, HasParent<"FunctionOp">]> {
   let arguments = (ins F64:$value);
   let assemblyFormat = "$value attr-dict";
 }
+
+} // opDocGroup = Coll_ExprDocs
 
 #endif // COLL_DIALECT_COLLEXPROPS_TD

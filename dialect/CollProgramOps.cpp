@@ -282,7 +282,8 @@ LogicalResult StepOp::verifyRegions() {
     sources += section == 1;
     if (section == 3) {
       Value sunk = op.getOperand(0);
-      if (std::exchange(result, sunk) && result != sunk)
+      Value before = std::exchange(result, sunk);
+      if (before && before != sunk)
         return emitOpError("gives its sinks different values [C4]");
     }
     Value channel;

@@ -17,6 +17,13 @@ include "mlir/IR/SymbolInterfaces.td"
 def Coll_Index : ConfinedAttr<I32Attr, [IntNonNegative]>;
 def Coll_Positive : ConfinedAttr<I32Attr, [IntPositive]>;
 
+def Coll_ProgramDocs : OpDocGroup {
+  let summary = "Program level";
+  let description = "What every rank runs: fused steps in blocks, and channels between ranks.";
+}
+
+let opDocGroup = Coll_ProgramDocs in {
+
 //===----------------------------------------------------------------------===//
 // The frame
 //===----------------------------------------------------------------------===//
@@ -448,5 +455,7 @@ def Coll_PushOp : Coll_StepPartOp<"push"> {
   }];
   let hasVerifier = 1;
 }
+
+} // opDocGroup = Coll_ProgramDocs
 
 #endif // COLL_DIALECT_COLLPROGRAMOPS_TD

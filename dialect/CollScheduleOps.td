@@ -13,6 +13,13 @@ include "dialect/CollTypes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+def Coll_ScheduleDocs : OpDocGroup {
+  let summary = "Algorithm level: schedules and contracts";
+  let description = "The frame of a schedule, its parameters and buffers, and what it promises.";
+}
+
+let opDocGroup = Coll_ScheduleDocs in {
+
 /// An op whose result is called as in the source.
 class Coll_NamedOp<string mnemonic, list<Trait> traits = []>
     : Coll_Op<mnemonic, traits # [
@@ -403,5 +410,7 @@ def Coll_SameOp : Coll_ClauseOp<"same"> {
   let arguments = (ins Coll_ArrayType:$array);
   let assemblyFormat = "$array attr-dict";
 }
+
+} // opDocGroup = Coll_ScheduleDocs
 
 #endif // COLL_DIALECT_COLLSCHEDULEOPS_TD

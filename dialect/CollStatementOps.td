@@ -8,6 +8,13 @@ include "dialect/CollAttrs.td"
 include "dialect/CollTypes.td"
 include "mlir/IR/OpAsmInterface.td"
 
+def Coll_StatementDocs : OpDocGroup {
+  let summary = "Algorithm level: statements";
+  let description = "What moves where, and what `map` says of it.";
+}
+
+let opDocGroup = Coll_StatementDocs in {
+
 def Coll_TmpOp : Coll_Op<"tmp", [
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A new array on every rank, empty";
@@ -267,5 +274,7 @@ def Coll_DirectiveOp : Coll_Op<"directive", [HasParent<"ScheduleOp">]> {
   let assemblyFormat = "$name (`(` $values^ `)`)? (`text` $text^)? attr-dict";
   let hasVerifier = 1;
 }
+
+} // opDocGroup = Coll_StatementDocs
 
 #endif // COLL_DIALECT_COLLSTATEMENTOPS_TD
