@@ -17,19 +17,15 @@ Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
   COLL_TRY(chooseIsa(comm.environment().isa, isa));
   std::unique_ptr<Lane> lane(new Lane(comm, isa));
   COLL_TRY(lane->process.set());
-  const RingSizes &rings = comm.rings();
-  comm.info(
-      "lane over %s: bulk rings %u x %u B, small rings %u x %u B, kernels "
-      "for %s, %u cores for %d ranks",
-      lane->links.transport().name(), rings.slots, rings.slotBytes,
-      rings.smallSlots, rings.smallBytes, isaName(isa), comm.hostCores(),
-      comm.hostRanks());
+  comm.info("channels over %s, kernels for %s", lane->links.transport().name(),
+            isaName(isa));
   result = std::move(lane);
   return Status::ok();
 }
 
 Lane::Lane(Communicator &comm, uint32_t isa)
-    : communicator(comm), hostIsa(isa), links(comm) {}
+    : communicator(comm), hostIsa(isa), links(comm),
+      countMemory(2 * size_t(comm.size()) - 1) {}
 
 uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
   // Measured: spinning wins while everyone has a core, and else delays the very
@@ -278,12 +274,19 @@ static bool hasKernel(const coll_plan &plan, coll_dtype dtype, coll_op op) {
   return false;
 }
 
-const coll_plan *Lane::best(const char *contract, uint64_t bytes,
+static bool fits(const coll_plan &plan, const StandardContract &contract) {
+  return std::strcmp(plan.contract, contract.name) == 0 && plan.nbufs == 2 &&
+         plan.nscalars == 0 && plan.nlaunch == contract.nlaunch &&
+         (bool(plan.reduces) == contract.reduces || contract.anyType) &&
+         bool(plan.flags & COLL_PLAN_VCOUNTS) == contract.vectorCounts;
+}
+
+const coll_plan *Lane::best(const StandardContract &contract, uint64_t bytes,
                             coll_dtype dtype, coll_op op) const {
   const coll_plan *result = nullptr;
   uint64_t least = UINT64_MAX;
   for (const coll_plan *plan : used) {
-    if (std::strcmp(plan->contract, contract) != 0)
+    if (!fits(*plan, contract))
       continue;
     // Outside of all ranges the nearest one serves.  Another plan's lack of a
     // kernel is no reason to fail while there is one that has it.
@@ -291,9 +294,9 @@ const coll_plan *Lane::best(const char *contract, uint64_t bytes,
     uint64_t distance = bytes < plan->sizes_lo ? plan->sizes_lo - bytes
                         : bytes >= high        ? bytes - high + 1
                                                : 0;
-    if (plan->flags & COLL_PLAN_VCOUNTS)
+    if (contract.vectorCounts)
       distance = 0; // bytes differ from rank to rank
-    if (!hasKernel(*plan, dtype, op))
+    if (!contract.anyType && !hasKernel(*plan, dtype, op))
       distance = UINT64_MAX - 1;
     if (distance < least) {
       least = distance;

@@ -30,6 +30,16 @@
 
 namespace coll {
 
+/// What a plan must look like to stand behind a function of coll.h: one buffer
+/// in and one out, and this.
+struct StandardContract {
+  const char *name = "";
+  uint32_t nlaunch = 0;
+  bool reduces = false;
+  bool vectorCounts = false;
+  bool anyType = false; ///< no data, so any kernel does
+};
+
 class Lane final : public LaneBase {
 public:
   static Status create(Communicator &comm, std::unique_ptr<LaneBase> &result);
@@ -43,8 +53,10 @@ public:
   Status use(const coll_plan &plan);
   /// The registered plan of this contract whose `sizes` suit `bytes` best among
   /// those that have kernels for dtype and op; null: there is none.
-  const coll_plan *best(const char *contract, uint64_t bytes, coll_dtype dtype,
-                        coll_op op) const;
+  const coll_plan *best(const StandardContract &contract, uint64_t bytes,
+                        coll_dtype dtype, coll_op op) const;
+  /// Room for the counts that a call of an alltoallv is given.
+  std::span<size_t> countSpace() { return countMemory; }
 
   //===-- For plans being loaded --------------------------------------------//
   Communicator &comm() { return communicator; }
@@ -83,6 +95,7 @@ private:
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
   LanePlan *lastPlan = nullptr; ///< most launches repeat the one before
   std::vector<const coll_plan *> used;
+  std::vector<size_t> countMemory;
   uint32_t launchSig = 0; ///< of the launch on the board
   Workers workers;        // ended first
 };
