@@ -30,6 +30,11 @@ public:
     return Deadline(ns > UINT64_MAX - now ? UINT64_MAX : now + ns);
   }
 
+  /// The same with so much more time.
+  Deadline later(uint64_t ns) const {
+    return Deadline(ns > UINT64_MAX - atNs ? UINT64_MAX : atNs + ns);
+  }
+
   bool isNever() const { return atNs == UINT64_MAX; }
   bool hasPassed() const { return !isNever() && monotonicNs() >= atNs; }
   uint64_t ns() const { return atNs; }

@@ -14,12 +14,6 @@ namespace coll {
 /// The root knows better who is missing, so it gets a little longer to say so.
 static constexpr uint64_t graceNs = 2'000'000'000;
 
-static Deadline later(Deadline deadline, uint64_t ns) {
-  return deadline.isNever() || deadline.ns() > UINT64_MAX - ns
-             ? Deadline::never()
-             : Deadline::at(deadline.ns() + ns);
-}
-
 /// Connects to the root, which may not have come yet.
 static Status connectToRoot(const MeetingRequest &request, UniqueFd &result) {
   sockaddr_un address;
@@ -106,7 +100,7 @@ static Status admitPeer(Frame frame, Meeting &meeting) {
 /// From Welcome to the lane.
 static Status assemble(const MeetingRequest &request, int socket,
                        Meeting &meeting) {
-  Deadline deadline = later(request.deadline, graceNs);
+  Deadline deadline = request.deadline.later(graceNs);
   Frame frame;
   COLL_TRY(takeFromRoot(socket, deadline, frame));
   Welcome welcome;
@@ -152,7 +146,7 @@ Status meetAsGuest(const MeetingRequest &request) {
                     ignored);
     return assembled;
   }
-  Deadline deadline = later(request.deadline, graceNs);
+  Deadline deadline = request.deadline.later(graceNs);
   told = putFrame(socket.get(), ReadyKind, {}, {}, deadline);
   if (!told.isOk() && told.code() != COLL_PEER_LOST)
     return std::move(told).withContext("rank 0");

@@ -66,11 +66,14 @@ private:
 
 } // namespace
 
+static constexpr uint64_t graceNs = 2'000'000'000;
 static constexpr size_t choicesPerMessage = 4096;
 static_assert(choicesPerMessage * sizeof(Choice) <= kMaxMessageBytes);
 
 Status Splitter::take(int peer, uint16_t kind, size_t nfds, Message &message) {
-  Status taken = control.receive(peer, kind, number, deadline, message);
+  // Rank 0 knows who is missing, so who waits for its table waits longer.
+  Deadline until = kind == TableKind ? deadline.later(graceNs) : deadline;
+  Status taken = control.receive(peer, kind, number, until, message);
   if (taken.code() == COLL_TIMEOUT)
     return Status::error(COLL_TIMEOUT,
                          "rank %d has not come to split %llu of the "
