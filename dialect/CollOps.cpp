@@ -9,6 +9,7 @@
 #include "dialect/CollDialect.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace coll;

@@ -9,6 +9,7 @@
 
 #include "dialect/CollDialect.h"
 
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
