@@ -51,7 +51,10 @@ static Verdict emitPrograms(Session &session, const Options &options, const std:
     return Verdict::Usage;
   for (const CompiledSchedule &schedule : schedules)
     for (const Instance &instance : schedule.instances) {
-      mlir::OwningOpRef<mlir::ModuleOp> module = programsToModule(instance.scheduled->programs, session.context(), session.sources);
+      mlir::OwningOpRef<mlir::ModuleOp> module = programToIR(instance.scheduled->programs, session.sources, session.context());
+      if (!module)
+        return fail("'" + schedule.name + "' at " + describe(instance.dims) + " ranks has more than " + llvm::Twine(maxStepsInIR) +
+                    " steps, too many to print");
       module->print(*os);
       *os << "\n";
     }
