@@ -62,10 +62,10 @@ struct Cell {
   uint32_t part, chunk;
 };
 
-/// Terms are hash-consed: equal ids are equal bits. Operands of Fold are in order of summation.
+/// Terms are hash-consed: equal ids are equal bits. Operands of Fold are in order of summation. Terms.h makes them and says what is left out.
 struct Term {
   enum Kind : uint8_t {
-    Leaf,    // cell of `in` (or an arg) at a rank: operands[0..3] = buffer, part, chunk, rank
+    Leaf,    // cell of `in` (or an arg) at a rank: operands[0..3] = buffer, part, chunk, rank. premul_sum: an `in` leaf is leaf x factor, in accum
     Round,   // of operands[0] to `type`
     Fold,    // the launch's op, left to right, in accum, not rounded
     FoldAny, // the same, order left to the hardware (operands sorted)
@@ -100,8 +100,10 @@ struct Operand {
 struct Mapping {
   uint32_t channel = kNone, block = kNone, recvBlock = kNone;
   std::string protocol;  // "", simple, ll, ll128, multimem, direct
-  uint32_t channels = 0, instances = 0, blocks = 0;
+  uint32_t channels = 0, instances = 0, blocks = 0, threads = 0, slots = 0;
+  uint64_t slotBytes = 0;
   bool store = false, pull = false, push = false, staged = false, sourceOrder = false;
+  bool operator==(const Mapping &) const = default;
 };
 
 struct Value {
@@ -158,7 +160,7 @@ struct MapDirectives {
   std::string protocol;
   uint32_t instances = 1, channels = 1, blocks = 1, threads = 0, slots = 0;
   uint64_t roundBytes = 0, slotBytes = 0, sizesLow = 0, sizesHigh = ~0ull, scratchBytes = ~0ull;
-  bool sourceOrder = false, byRow = false;
+  bool sourceOrder = false, byRow = false, pull = false, push = false, staged = false;
 };
 
 struct ChunkGraph {

@@ -31,13 +31,15 @@ bool coll::isExact(ElemType from, ElemType to) {
   return false;
 }
 
+ElemType coll::leafTypeOf(Buffer::Kind kind, bool reduces) {
+  bool isScaled = kind == Buffer::In && reduces;
+  return isScaled || kind == Buffer::Scalar ? ElemType::Accum : ElemType::T;
+}
+
 std::vector<ElemType> coll::leafTypesOf(const ChunkGraph &graph) {
   std::vector<ElemType> types;
-  for (const Buffer &buffer : graph.buffers) {
-    bool isScaled = buffer.kind == Buffer::In && graph.reduces;
-    bool isWide = isScaled || buffer.kind == Buffer::Scalar;
-    types.push_back(isWide ? ElemType::Accum : ElemType::T);
-  }
+  for (const Buffer &buffer : graph.buffers)
+    types.push_back(leafTypeOf(buffer.kind, graph.reduces));
   return types;
 }
 

@@ -34,11 +34,13 @@ bool isExact(ElemType from, ElemType to);
 class TermTable {
 public:
   /// `leafTypes[b]`: what a leaf of buffer b is exactly, see leafTypesOf.
-  explicit TermTable(std::vector<ElemType> leafTypes);
+  explicit TermTable(std::vector<ElemType> leafTypes = {});
   /// Goes on from the terms of a finished graph: the same term gets the same id.
   TermTable(std::vector<Term> terms, std::vector<uint32_t> operands,
             std::vector<ElemType> leafTypes);
 
+  /// Of the next buffer.
+  void addLeafType(ElemType type) { leafTypes.push_back(type); }
   TermId leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank);
   TermId round(TermId operand, ElemType type);
   TermId fold(llvm::ArrayRef<TermId> operands, bool any = false);
@@ -72,6 +74,7 @@ private:
   llvm::SmallVector<TermId, 16> stack;
 };
 
+ElemType leafTypeOf(Buffer::Kind kind, bool reduces);
 /// For the constructor of TermTable.
 std::vector<ElemType> leafTypesOf(const ChunkGraph &graph);
 

@@ -1,0 +1,67 @@
+//===- ContractCheck.h - Outputs against what is promised -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Private to the elaboration; after a schedule has run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_CONTRACTCHECK_H
+#define COLL_LIB_ANALYSIS_CONTRACTCHECK_H
+
+#include "lib/Analysis/ContractMeaning.h"
+#include "lib/Analysis/ElaborateMachine.h"
+
+namespace coll::elab {
+
+class ContractCheck {
+public:
+  ContractCheck(Machine &machine)
+      : m(machine), meanings(m.graph, m.builder.terms, m.isSame, m.sink) {}
+
+  /// Compares every promise; false if any is broken, or after a failure.
+  bool run();
+
+  uint64_t numWrong = 0;
+  size_t firstWrong = 0; ///< the first promise that is broken
+
+  /// What element e of an expectation means; kNone: it reads an `out` that
+  /// nobody wrote.
+  TermId expected(uint32_t expectation, uint32_t element);
+  ValueId held(const Promise &promise) {
+    return m.state.peek(promise.array, promise.rank, promise.cell);
+  }
+
+  struct Comparison {
+    Agreement agreement = Agreement::Yes;
+    size_t promise = 0, other = 0; ///< that are the same, with other bits
+  };
+  /// Do locations that are promised the same have the same bits?
+  Comparison compareBits();
+  /// Marks values where avg divides.
+  void markComplete();
+
+  Machine &m;
+  Meanings meanings;
+
+private:
+  void expand(uint32_t expectation);
+  std::vector<uint64_t> hardwareSums();
+
+  /// By expectation, once it is needed: a term per element.
+  std::vector<std::vector<TermId>> expansions;
+};
+
+/// What `map` cannot be blamed for: transfers and arrays that nobody reads.
+struct DeadTransfers {
+  struct Site {
+    SiteId site;
+    uint64_t dead, total; ///< messages that it makes
+    ValueId example;
+  };
+  std::vector<Site> sites;      ///< by site
+  std::vector<uint32_t> arrays; ///< tmps that are written and never read
+};
+DeadTransfers findDeadTransfers(const Machine &machine);
+
+} // namespace coll::elab
+
+#endif // COLL_LIB_ANALYSIS_CONTRACTCHECK_H

@@ -1,0 +1,206 @@
+//===- ContractMeaning.cpp - What a term means to a contract --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Analysis/ContractMeaning.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace coll;
+using namespace coll::elab;
+
+constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
+/// Leaves in all sets of tokens together.
+constexpr uint64_t maxTokens = 1u << 26;
+
+static uint64_t mix(uint64_t h) { // the finalizer of splitmix64
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+  return h ^ h >> 31;
+}
+
+static Fingerprint plus(Fingerprint a, Fingerprint b) {
+  auto add = [](uint64_t x, uint64_t y) { return x + y >= prime ? x + y - prime : x + y; };
+  return {add(a.x, b.x), add(a.y, b.y)};
+}
+
+Fingerprint Meanings::hash(uint64_t tag, Fingerprint a) const {
+  auto one = [&](uint64_t seed, uint64_t u, uint64_t v) {
+    return mix(mix(mix(seed + tag * 0x9e3779b97f4a7c15u) ^ u) + v) % prime;
+  };
+  return {one(seedX, a.x, a.y), one(seedY, a.y, a.x)};
+}
+
+Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<bool> &isSame,
+                   Sink &sink, bool plusIsFold)
+    : graph(graph), terms(terms), isSame(isSame), sink(sink), plusIsFold(plusIsFold) {
+  // Fixed by the schedule, which cannot know them in advance.
+  uint64_t seed = graph.values.size();
+  for (char c : graph.schedule + "/" + graph.contract)
+    seed = mix(seed ^ uint8_t(c));
+  for (uint32_t dim : graph.rankDims)
+    seed = mix(seed ^ dim);
+  seedX = mix(seed + 1);
+  seedY = mix(seed + 2);
+  all.reserve(terms.size());
+}
+
+void Meanings::update() {
+  while (all.size() < terms.size())
+    all.push_back(entryOf(all.size()));
+}
+
+TermId Meanings::strip(TermId term) const {
+  while (terms[term].kind == Term::Round)
+    term = terms.operandsOf(term)[0];
+  return term;
+}
+
+TermId Meanings::canonicalLeaf(TermId leaf) {
+  llvm::ArrayRef<uint32_t> at = terms.operandsOf(leaf);
+  if (!isSame[at[0]] || at[3] == 0)
+    return leaf;
+  return terms.leaf(at[0], at[1], at[2], 0);
+}
+
+bool Meanings::isToken(TermId leaf) const {
+  llvm::ArrayRef<uint32_t> at = terms.operandsOf(leaf);
+  return graph.sizes[graph.buffers[at[0]].sizeOf(at[3], at[1])].isToken();
+}
+
+/// False: not a fold of tokens, nor one.
+bool Meanings::tokensOf(TermId term, std::vector<TermId> &tokens) const {
+  term = strip(term);
+  if (terms[term].kind == Term::Leaf) {
+    if (isToken(term))
+      tokens.push_back(term);
+    return isToken(term);
+  }
+  auto it = tokenSets.find(term);
+  if (it == tokenSets.end())
+    return false;
+  tokens.insert(tokens.end(), it->second.begin(), it->second.end());
+  return true;
+}
+
+/// The operand is part of the same multiset as what it is an operand of.
+bool Meanings::continues(Term::Kind kind, TermId operand) const {
+  return all[operand].kind == kind;
+}
+
+Meanings::Entry Meanings::foldOf(TermId term) {
+  std::vector<TermId> tokens;
+  bool isToken = true;
+  Entry entry{{}, Term::Fold};
+  for (TermId op : terms.operandsOf(term)) {
+    isToken = isToken && tokensOf(op, tokens);
+    entry.print = plus(entry.print, all[op].print);
+  }
+  if (!isToken)
+    return entry;
+  llvm::sort(tokens);
+  tokens.erase(llvm::unique(tokens), tokens.end());
+  numTokens += tokens.size();
+  if (numTokens > maxTokens)
+    sink.fail({.fault = Fault::TooManyValues});
+  entry.print = {};
+  for (TermId leaf : tokens)
+    entry.print = plus(entry.print, all[leaf].print);
+  if (numTokens <= maxTokens)
+    tokenSets[term] = std::move(tokens);
+  return entry;
+}
+
+Meanings::Entry Meanings::entryOf(TermId id) {
+  const Term term = terms[id];
+  llvm::ArrayRef<uint32_t> ops = terms.operandsOf(id);
+  switch (term.kind) {
+  case Term::Leaf: {
+    uint64_t rank = isSame[ops[0]] ? 0 : ops[3];
+    Fingerprint name{uint64_t(ops[0]) << 32 | ops[1], uint64_t(ops[2]) << 32 | rank};
+    return {hash(Term::Leaf, name), Term::Leaf};
+  }
+  case Term::Round:
+    return all[ops[0]];
+  case Term::Fold:
+  case Term::FoldAny:
+    return foldOf(id);
+  case Term::Add: {
+    if (plusIsFold)
+      return foldOf(id);
+    Fingerprint sum;
+    for (TermId op : ops) {
+      // A fold is an element of its own: its print is the sum of other ones.
+      Fingerprint addend = all[op].print;
+      if (all[op].kind == Term::Add)
+        addend = addends.lookup(strip(op));
+      else if (all[op].kind == Term::Fold)
+        addend = hash(Term::Fold, addend);
+      sum = plus(sum, addend);
+    }
+    addends[id] = sum;
+    return {hash(Term::Add, sum), Term::Add};
+  }
+  case Term::Apply: {
+    Fingerprint print{term.function, ops.size()};
+    for (TermId op : ops)
+      print = hash(Term::Apply + all[op].kind * 8, {print.x ^ all[op].print.x,
+                                                   print.y + all[op].print.y});
+    return {hash(Term::Apply, print), Term::Apply};
+  }
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Exactly
+//===----------------------------------------------------------------------===//
+
+/// Adds without wrapping: doubling chains count to 2^64 soon.
+static uint64_t addCounts(uint64_t a, uint64_t b) {
+  return a + b < a ? ~uint64_t(0) : a + b;
+}
+
+std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
+  update();
+  term = strip(term);
+  Term::Kind kind = all[term].kind;
+  std::map<Fingerprint, Part> parts;
+  if (kind != Term::Fold && kind != Term::Add) {
+    parts[all[term].print] = {term, 1};
+    return parts;
+  }
+  bool isTokens = tokenSets.contains(term);
+  // Operands have lower numbers, so each term is met with its full count.
+  std::map<TermId, uint64_t, std::greater<>> todo{{term, 1}};
+  while (!todo.empty()) {
+    auto [id, count] = *todo.begin();
+    todo.erase(todo.begin());
+    for (TermId op : terms.operandsOf(id)) {
+      op = strip(op);
+      if (continues(kind, op)) {
+        uint64_t &n = todo[op];
+        n = addCounts(n, count);
+        continue;
+      }
+      Part &part = parts.try_emplace(all[op].print, Part{op, 0}).first->second;
+      part.count = isTokens ? 1 : addCounts(part.count, count);
+    }
+  }
+  return parts;
+}
+
+std::vector<uint32_t> Meanings::countsOf(Fingerprint part, Term::Kind kind) {
+  update();
+  std::vector<uint32_t> counts(all.size());
+  for (TermId id = 0; id < all.size(); ++id) {
+    if (all[id].print == part) {
+      counts[id] = 1;
+    } else if (all[id].kind == kind) {
+      uint64_t sum = 0;
+      for (TermId op : terms.operandsOf(id))
+        sum += counts[op];
+      counts[id] = std::min<uint64_t>(sum, UINT32_MAX);
+    }
+  }
+  return counts;
+}

@@ -1,0 +1,88 @@
+//===- ContractMeaning.h - What a term means to a contract ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A contract ignores rounding and takes the launch's op and + for associative and
+// commutative, though not for each other. So the meaning of a fold is a multiset:
+// of leaves, of sums and of function applications; that of a sum likewise; and a
+// function is known only by its name and the meaning of its arguments. Meanings
+// are compared by fingerprint (reference/verification.md, section F): a leaf is a
+// random residue modulo the prime 2^61 - 1, a multiset the sum of its elements',
+// all else a hash. Two independent residues are kept. A wrong multiset passes with
+// a probability of about 2^-122 per comparison.
+//
+// The value of a part of constant size 0 is a token, and a fold of tokens means a
+// set: adding one twice changes nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_CONTRACTMEANING_H
+#define COLL_LIB_ANALYSIS_CONTRACTMEANING_H
+
+#include "lib/Analysis/ElaborateState.h"
+
+#include <map>
+
+namespace coll::elab {
+
+struct Fingerprint {
+  uint64_t x = 0, y = 0;
+  friend bool operator==(const Fingerprint &, const Fingerprint &) = default;
+  friend auto operator<=>(const Fingerprint &, const Fingerprint &) = default;
+};
+
+/// The fingerprints of all terms of a table, also of those that are added later.
+class Meanings {
+public:
+  /// `isSame[b]`: buffer b has the same contents on every rank. `plusIsFold`: take
+  /// + for the launch's op, as it is for sum.
+  Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<bool> &isSame,
+           Sink &sink, bool plusIsFold = false);
+
+  Fingerprint operator()(TermId term) {
+    update();
+    return all[term].print;
+  }
+  bool isSum(TermId term) const { return all[term].kind == Term::Add; }
+  /// The term without the roundings around it.
+  TermId strip(TermId term) const;
+  /// The leaf itself, or that of rank 0 if all are the same.
+  TermId canonicalLeaf(TermId leaf);
+  /// What a fold or sum consists of, with multiplicity, by meaning: leaves, and
+  /// terms of another kind. Anything else consists of itself, once.
+  struct Part {
+    TermId term;
+    uint64_t count;
+  };
+  std::map<Fingerprint, Part> partsOf(TermId term);
+  /// How often `part` counts in each term, as far as folds and sums of `kind` go.
+  std::vector<uint32_t> countsOf(Fingerprint part, Term::Kind kind);
+
+private:
+  struct Entry {
+    Fingerprint print;
+    Term::Kind kind; ///< Fold also for FoldAny; of what is rounded
+  };
+  void update();
+  Entry entryOf(TermId term);
+  Entry foldOf(TermId term);
+  bool isToken(TermId leaf) const;
+  bool tokensOf(TermId term, std::vector<TermId> &tokens) const;
+  bool continues(Term::Kind kind, TermId operand) const;
+  Fingerprint hash(uint64_t tag, Fingerprint a) const;
+
+  const ChunkGraph &graph;
+  TermTable &terms;
+  const std::vector<bool> &isSame;
+  Sink &sink;
+  bool plusIsFold;
+  uint64_t seedX, seedY;
+  std::vector<Entry> all;
+  /// Of sums: the sum of the addends, before it is hashed.
+  llvm::DenseMap<TermId, Fingerprint> addends;
+  /// Of folds of tokens: the leaves, sorted.
+  llvm::DenseMap<TermId, std::vector<TermId>> tokenSets;
+  uint64_t numTokens = 0;
+};
+
+} // namespace coll::elab
+
+#endif // COLL_LIB_ANALYSIS_CONTRACTMEANING_H

@@ -1,0 +1,217 @@
+//===- ElaborateFaultWords.cpp - Deadlocks and broken promises ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Analysis/ElaborateWords.h"
+
+using namespace coll;
+using namespace coll::elab;
+
+/// Links of a cycle in one line.
+constexpr size_t maxLinks = 6;
+
+static std::string str(int64_t x) { return std::to_string(x); }
+static std::string quote(const std::string &name) { return "'" + name + "'"; }
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+void Words::report(const RegionFault &fault) {
+  if (fault.kind == RegionFault::Deadlock)
+    return reportDeadlock(fault);
+  const RegionFault::Link &link = fault.links.front();
+  bool isSent = fault.kind == RegionFault::NeverReceived;
+  std::string text = isSent ? "a message of rank " + rank(link.rank) + " to rank " +
+                                  rank(link.peer) + " is never received"
+                            : "rank " + rank(link.rank) + " waits for a message of rank " +
+                                  rank(link.peer) + " that is never sent";
+  Diagnostic d{Severity::Error, isSent ? Slug::NeverReceived : Slug::NeverSent, text,
+               range(link.site), {}, {}};
+  if (!fault.isPeerPresent)
+    d.note(head(fault.region), "rank " + rank(link.peer) + " has no process here");
+  emit(std::move(d), link.site);
+}
+
+/// One note for all that wait at one place, and one for what they wait for.
+void Words::addWaits(Diagnostic &d, const RegionFault &fault) {
+  std::map<SiteId, std::vector<Rank>> waiting, wanted;
+  std::map<SiteId, bool> isSend;
+  for (const RegionFault::Link &link : fault.links) {
+    waiting[link.site].push_back(link.rank);
+    wanted[link.counterpart].push_back(link.rank);
+    isSend[link.site] = link.isSend;
+    isSend[link.counterpart] = !link.isSend;
+  }
+  for (auto &[site, who] : waiting)
+    d.note(range(site), ranks(who) + (who.size() == 1 || ranks(who) == "every rank"
+                                          ? " waits here, "
+                                          : " wait here, ") +
+                            (isSend[site] ? "until its message is taken"
+                                          : "for a message that was not sent"));
+  for (auto &[site, who] : wanted)
+    d.note(range(site),
+           std::string("the ") + (isSend[site] ? "send" : "receive") +
+               (who.size() > 1 ? " each waits for, never reached"
+                               : " that rank " + rank(who[0]) + " waits for, never reached"));
+}
+
+void Words::addRepairs(Diagnostic &d, const RegionFault &fault) {
+  for (auto [first, second] : fault.repairs) {
+    SourceRange a = range(first), b = range(second);
+    if (a.file != b.file || !a.isValid() || a.end > b.begin)
+      return;
+    llvm::StringRef between = text({a.file, a.end, b.begin});
+    if (between.find_first_not_of(" \t\r\n;") != llvm::StringRef::npos)
+      return; // something else stands there
+  }
+  for (auto [first, second] : fault.repairs) {
+    SourceRange a = range(first), b = range(second);
+    d.fix(a.to(b), "group { " + text(a).str() + "   " + text(b).str() + " }",
+          "post both together");
+  }
+}
+
+void Words::reportDeadlock(const RegionFault &fault) {
+  std::string text = "schedule " + quote(m.graph.schedule) + " deadlocks: ";
+  for (size_t i = 0; i < fault.links.size() && i < maxLinks; ++i) {
+    const RegionFault::Link &link = fault.links[i];
+    text += (i == 0 ? "rank " : ", ") + rank(link.rank) +
+            (i == 0 ? " waits for " : " for ") + rank(link.peer);
+  }
+  if (fault.links.size() > maxLinks)
+    text += ", and so on round " + str(fault.links.size()) + " ranks";
+  SiteId site = fault.links.front().site;
+  Diagnostic d{Severity::Error, Slug::Deadlock, text, range(site), {}, {}};
+  addWaits(d, fault);
+  if (fault.leastCapacity)
+    d.note(head(fault.region), "it would end with 'buffer " + str(*fault.leastCapacity) +
+                                   "', and with no less" +
+                                   (fault.capacity ? "; it says " + str(fault.capacity) : ""));
+  else
+    d.note(head(fault.region), "no buffer is large enough for it to end");
+  addRepairs(d, fault);
+  emit(std::move(d), site);
+}
+
+//===----------------------------------------------------------------------===//
+// Contract
+//===----------------------------------------------------------------------===//
+
+/// "the input of rank 4", or the location's name.
+std::string Words::contribution(const ContractFault &fault) const {
+  const TermTable &terms = m.builder.terms;
+  std::string more =
+      fault.numParts > 1 ? " and " + str(fault.numParts - 1) + " more" : "";
+  if (fault.isPlainReduce && terms[fault.part].kind == Term::Leaf) {
+    std::string who = rank(terms.operandsOf(fault.part)[3]);
+    if (fault.numParts > 1)
+      return "the inputs of rank " + who + more;
+    return "the input of rank " + who;
+  }
+  return term(fault.part) + more;
+}
+
+Words::Message Words::contractMessage(const ContractFault &fault) const {
+  std::string output = place(fault.place);
+  std::string where;
+  for (auto [function, argument] : fault.arguments)
+    where += ", in argument " + str(argument + 1) + " of " +
+             m.graph.functions[function].name;
+  std::string part = fault.part == kNone ? "" : contribution(fault);
+  bool isOutput = fault.culpritPlace.array == fault.place.array &&
+                  fault.culpritPlace.cell == fault.place.cell &&
+                  fault.culpritPlace.rank == fault.place.rank;
+  switch (fault.kind) {
+  case ContractFault::Unwritten:
+    return {Slug::UnwrittenOutput, output + " is never written"};
+  case ContractFault::Missing:
+    if (fault.doesOverwrite)
+      return {Slug::MissingContribution, "this copy overwrites " + part +
+                                             ", which nothing else adds to " + output};
+    return {Slug::MissingContribution, output + " lacks " + part + where};
+  case ContractFault::Double: {
+    std::string times = fault.count > 2 ? str(fault.count) + " times" : "twice";
+    if (fault.culpritPlace.array == kNone || isOutput)
+      return {Slug::DoubleContribution, output + " has " + part + " " + times + where};
+    return {Slug::DoubleContribution, "this adds " + part + " to " +
+                                          place(fault.culpritPlace) +
+                                          " again; at the end " + output + " has it " +
+                                          times};
+  }
+  case ContractFault::PlusIsNotReduce:
+    return {Slug::PlusIsNotReduce, "'+' is always addition, where " +
+                                       quote(m.graph.contract) +
+                                       " promises the op of the launch for " + output};
+  case ContractFault::Wrong:
+    break;
+  }
+  return {Slug::WrongValue, output + " gets " + term(fault.held) + " instead of " +
+                                term(fault.promised) + where};
+}
+
+void Words::addChain(Diagnostic &d, const ContractFault &fault) {
+  using Link = ContractFault::Link;
+  for (const Link &link : fault.chain) {
+    std::string at = place(link.place);
+    switch (link.kind) {
+    case Link::HeldSince:
+      d.note(range(link.site), at + " has it since here");
+      break;
+    case Link::Added:
+      d.note(range(link.site), "what is added, " + at + ", has it since here");
+      break;
+    case Link::Reached:
+      d.note(range(link.site), at + " is the last place that it gets to");
+      break;
+    case Link::CameFrom:
+      d.note(range(link.site), "it comes from " + at + ", which gets it here");
+      break;
+    case Link::Output:
+      d.note(range(link.site), "this takes what there is to " + at);
+      break;
+    }
+  }
+}
+
+void Words::addGroup(Diagnostic &d, const ContractFault &fault) {
+  if (fault.groupLoop == kNone)
+    return;
+  SiteId site = m.code.loops[fault.groupLoop].site;
+  SourceRange at = range(site);
+  std::string text = "as a group, in which every read sees the values before the loop, it "
+                     "keeps the contract";
+  // Several loops with one place are the iterators of one `for`; the outermost
+  // one has the lowest number.
+  uint32_t outermost = fault.groupLoop;
+  while (outermost > 0 && m.code.loops[outermost - 1].site == site)
+    --outermost;
+  bool isFor = this->text(at).starts_with("for");
+  if (isFor && outermost == fault.groupLoop)
+    d.fix({at.file, at.begin, at.begin}, "group ", text);
+  else
+    d.help(at, text + ": give this iterator a 'group for' of its own");
+}
+
+void Words::report(const ContractFault &fault) {
+  Message message = contractMessage(fault);
+  Diagnostic d{Severity::Error, message.slug, message.text, range(fault.culprit), {}, {}};
+  SiteId site = fault.culprit;
+  if (site == kNone) {
+    site = m.code.site;
+    d.range = head(site);
+  }
+  addChain(d, fault);
+  std::string promise = quote(m.graph.contract) + " promises ";
+  if (fault.isPlainReduce)
+    promise += "the input of every rank, once";
+  else if (fault.promised == kNone)
+    promise += "what depends on a location that is never written";
+  else
+    promise += term(m.builder.terms.size() > fault.promised ? fault.promised : 0);
+  d.note(range(fault.promise.site), promise);
+  if (fault.numWrong > 1)
+    d.note({}, "in all " + str(fault.numWrong) + " of " + str(fault.numPromises) +
+                   " promised locations are wrong");
+  addGroup(d, fault);
+  emit(std::move(d), site);
+}

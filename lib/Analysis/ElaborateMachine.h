@@ -1,0 +1,223 @@
+//===- ElaborateMachine.h - The machine that runs Bytecode ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Private to the elaboration. A Frame has the registers of one thread of control:
+// the schedule's, or that of one process of an `on`. The Machine has what all
+// frames share, and a function per instruction; those of the integers are inlined
+// into run(). A function returns false after it told the Sink what is wrong.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
+#define COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
+
+#include "lib/Analysis/ElaborateState.h"
+#include "lib/Analysis/RegionModel.h"
+
+#include <map>
+
+namespace coll::elab {
+
+/// A read that an expression makes. rank == kNone: at the own rank.
+struct ReadRef {
+  View view;
+  Rank rank = kNone;
+};
+
+/// An elementwise expression over reads: what a value register holds.
+struct ExprRef {
+  llvm::SmallVector<ExprNode, 4> nodes;
+  std::vector<ReadRef> reads;
+  bool isComputed() const { return nodes.size() > 1; }
+  void clear() { nodes.clear(), reads.clear(); }
+  /// The reads of `other` follow, and its nodes with them.
+  void append(const ExprRef &other);
+};
+
+inline constexpr size_t maxListMembers = 1u << 22;
+inline constexpr size_t maxArrays = 1u << 20;
+
+struct List {
+  uint32_t arity = 0; ///< known with the first member
+  std::vector<int64_t> flat;
+  size_t size() const { return arity ? flat.size() / arity : 0; }
+  llvm::ArrayRef<int64_t> member(size_t i) const { return {&flat[i * arity], arity}; }
+};
+
+struct Frame {
+  uint32_t pc = 0;
+  Rank self = kNone; ///< of the process; kNone: the schedule itself
+  uint32_t process = kNone;
+  bool isWaiting = false;
+  std::vector<int64_t> ints;
+  std::vector<View> views;
+  std::vector<ExprRef> values;
+  std::vector<List> lists;
+  std::vector<List> openLists;
+  struct Fold {
+    ExprRef expr;
+    uint32_t count = 0;
+  };
+  std::vector<Fold> openFolds;
+};
+
+/// What `ensure` says of one location of `out`.
+struct Promise {
+  Rank rank;
+  uint32_t array, cell;
+  SiteId site;
+  uint32_t expectation; ///< index into Machine::expectations, and
+  uint32_t element;     ///< of its elements
+};
+
+class RegionRun;
+
+class Machine {
+public:
+  Machine(const Bytecode &code, const Parameters &params);
+
+  enum class Run { Done, Blocked, Failed };
+  /// Runs until the end, a wait or a failure.
+  Run run(Frame &frame);
+  Frame makeFrame();
+
+  const Bytecode &code;
+  const Parameters &params;
+  Sink sink;
+  GraphBuilder builder;
+  State state;
+  ChunkGraph &graph;
+
+  /// A `where` that does not hold: index into code.strings, and its place.
+  uint32_t excludedBy = kNone;
+  SiteId excludedAt = kNone;
+  std::vector<bool> isSame; ///< by buffer: `require same`
+  std::vector<RegionReport> regions;
+  std::vector<Promise> promises;
+  /// The right sides of `ensure`, ranks filled in; equal ones are one.
+  std::vector<ExprRef> expectations;
+  bool isPlainReduceOnly = true; ///< so far every ensure is reduce(in@all)
+  /// The array that a statement wrote to, by site.
+  std::vector<uint32_t> targetOfSite;
+
+  /// Look at the domains of launch parameters only.
+  bool wantsDomains = false, hasDomains = false;
+  /// A loop to execute as if it were a group; kNone: none.
+  uint32_t groupedLoop = kNone;
+
+  //===--- For the parts of the machine in other files ---------------------===//
+  bool fail(Failure f) { return sink.fail(std::move(f)); }
+  SiteId siteOf(const Frame &frame) const { return code.sites[frame.pc]; }
+  bool countSteps(uint64_t n, SiteId site);
+  llvm::ArrayRef<Reg> regs(RegList list) const {
+    return {code.pool.data() + list.first, list.count};
+  }
+  bool flatten(llvm::ArrayRef<int64_t> coords, Rank &rank, SiteId site);
+  bool rankAt(const Frame &frame, RegList at, Rank &rank, SiteId site);
+  bool ranksOf(const List &list, llvm::SmallVectorImpl<Rank> &ranks, SiteId site);
+  /// Fails unless the array is there, and within a process at its own rank.
+  bool checkPlace(const Frame &frame, uint32_t array, Rank rank, SiteId site);
+  Statement statement(const Frame &frame, SiteId site, Reg mapping);
+  const ExprRef *exprOf(Frame &frame, Reg value, const ReadCode &read);
+  /// Reads what `expr` (ranks filled in) reads, for `size` elements in turn.
+  bool gather(const Statement &st, const ExprRef &expr, size_t size,
+              std::vector<ValueId> &reads);
+  /// The expression that computes a statement's elements; kNone: plain copy.
+  ExprId planOf(const Statement &st, const ExprRef &expr);
+  ValueId makeElement(const Statement &st, ExprId plan, Place target,
+                      llvm::ArrayRef<ValueId> reads);
+  bool transferTo(const Statement &st, const ExprRef &expr, const View &target,
+                  llvm::ArrayRef<Rank> ranks);
+  bool checkShape(const ExprRef &expr, const View &target, SiteId site);
+  void fillRanks(ExprRef &expr, Rank self) const;
+  /// The `on` that is being executed; process frames run within it.
+  RegionRun *region = nullptr;
+  /// Why it does not end, with Fault::Region.
+  std::optional<RegionFault> regionFault;
+
+private:
+  using Handler = bool (Machine::*)(Frame &, const Instr &);
+  static const std::array<Handler, 256> handlers;
+  static std::array<Handler, 256> makeHandlers();
+
+  bool failInteger(const Frame &frame, const Instr &in);
+  bool enterLoop(Frame &frame, const Instr &in);
+  bool nextLoop(Frame &frame, const Instr &in);
+
+  bool moveView(Frame &frame, const Instr &in);
+  bool moveValue(Frame &frame, const Instr &in);
+  bool moveList(Frame &frame, const Instr &in);
+  bool listBegin(Frame &frame, const Instr &in);
+  bool listMember(Frame &frame, const Instr &in);
+  bool listEnd(Frame &frame, const Instr &in);
+  bool listSize(Frame &frame, const Instr &in);
+  bool listGet(Frame &frame, const Instr &in);
+
+  bool slice(Frame &frame, const Instr &in);
+  bool reshape(Frame &frame, const Instr &in);
+  bool dim(Frame &frame, const Instr &in);
+  bool read(Frame &frame, const Instr &in);
+  bool addValues(Frame &frame, const Instr &in);
+  bool foldBegin(Frame &frame, const Instr &in);
+  bool foldOperand(Frame &frame, const Instr &in);
+  bool foldEnd(Frame &frame, const Instr &in);
+  bool apply(Frame &frame, const Instr &in);
+
+  bool param(Frame &frame, const Instr &in);
+  bool launch(Frame &frame, const Instr &in);
+  bool where(Frame &frame, const Instr &in);
+  bool assertion(Frame &frame, const Instr &in);
+  bool chunks(Frame &frame, const Instr &in);
+  bool buffer(Frame &frame, const Instr &in);
+  bool tmp(Frame &frame, const Instr &in);
+  bool mapping(Frame &frame, const Instr &in);
+  bool directive(Frame &frame, const Instr &in);
+
+  bool init(Frame &frame, const Instr &in);
+  bool transfer(Frame &frame, const Instr &in);
+  bool groupBegin(Frame &frame, const Instr &in);
+  bool groupEnd(Frame &frame, const Instr &in);
+  bool on(Frame &frame, const Instr &in);
+  bool send(Frame &frame, const Instr &in);
+  bool recv(Frame &frame, const Instr &in);
+
+  bool sizeOf(Frame &frame, const Instr &in);
+  bool inplace(Frame &frame, const Instr &in);
+  bool launchCounts(Frame &frame, const Instr &in);
+  bool count(Frame &frame, const Instr &in);
+  bool constSize(Frame &frame, const Instr &in);
+  bool same(Frame &frame, const Instr &in);
+  bool ensure(Frame &frame, const Instr &in);
+
+  bool shapeFrom(const Frame &frame, RegList list, llvm::SmallVectorImpl<uint32_t> &dims,
+                 SiteId site);
+  bool checkRanks();
+  void orderBuffers();
+  bool domainOf(const Frame &frame, const Instr &in, std::vector<uint32_t> &domain);
+  bool addArray(Array array, uint32_t &id);
+  bool transferSingle(Frame &frame, const TransferCode &t, const Statement &st);
+  bool evaluate(const Statement &st, const ExprRef &expr, const View &target, Rank rank);
+  bool transferToRanks(const Statement &st, const ExprRef &expr, const View &target,
+                       llvm::ArrayRef<Rank> ranks);
+  bool transferOwn(const Statement &st, const ExprRef &expr, const View &target);
+  uint32_t expectationOf(ExprRef expr);
+
+  uint64_t steps = 0;
+  uint32_t numStatements = 0;
+  llvm::SmallVector<uint32_t, 4> chunkDims;
+  std::vector<uint32_t> bufferIndex; // of code.buffers in graph.buffers
+  std::vector<uint32_t> tmpArrays; // by TmpCode
+  std::map<std::string, uint32_t> expectationIndex;
+  std::vector<uint32_t> rankStamps;
+  uint32_t stamp = 0;
+  ExprRef directRead;
+
+  // Reused by statements.
+  llvm::SmallVector<uint32_t, 32> targetCells;
+  std::vector<llvm::SmallVector<uint32_t, 32>> readCells;
+  llvm::SmallVector<ValueId, 16> operandValues;
+  std::vector<ValueId> gathered, results;
+};
+
+} // namespace coll::elab
+
+#endif // COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
