@@ -92,7 +92,7 @@ def setup(config, lit_config):
     # instrumented build and an uninstrumented libMLIR disagree about them.
     env["ASAN_OPTIONS"] = "allow_user_poisoning=0:detect_odr_violation=1"
     env["UBSAN_OPTIONS"] = "print_stacktrace=1"
-    env["TSAN_OPTIONS"] = "halt_on_error=1"
+    env["TSAN_OPTIONS"] = "halt_on_error=0"
     symbolizer = os.path.join(config.coll_llvm_dir, "bin", "llvm-symbolizer")
     for tool in ("ASAN", "TSAN", "UBSAN"):
         env[tool + "_OPTIONS"] += ":external_symbolizer_path=" + symbolizer
