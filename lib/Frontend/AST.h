@@ -12,8 +12,8 @@
 // * A tree is complete even after errors: what did not parse is an ErrorExpr or
 //   is left out. Whoever reads on after errors must accept ErrorExpr silently.
 // * Kinds are told apart with llvm::isa, cast and dyn_cast. ASTExpr.h has the
-//   expressions, ASTStmt.h the statements, ASTDecl.h all that stands at the top
-//   of a file, contract clauses and map blocks.
+//   expressions, ASTStmt.h the statements, ASTClause.h the clauses of
+//   contracts, ASTDecl.h all that stands at the top of a file.
 // * No path through the tree is longer than maxTreeDepth, so that recursion
 //   over it is safe.
 //

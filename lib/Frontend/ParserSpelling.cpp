@@ -213,11 +213,7 @@ void Parser::badIntegerSuffix(SourceRange range, StringRef digits,
 /// `range(n)`, `range(a, b)`, `range(a, b, s)`.
 Expr *Parser::parseForeignRange() {
   uint32_t begin = tok().begin;
-  // Where a range needs parentheses, these are there already.
-  bool bare = previous.kind == Token::KwIn ||
-              previous.kind == Token::LBracket ||
-              previous.kind == Token::Comma || previous.kind == Token::Equal ||
-              previous.kind == Token::LParen;
+  Token before = previous.kind;
   SourceRange word = here();
   advance();
   llvm::ArrayRef<Expr *> args = parseParenthesized();
@@ -241,6 +237,12 @@ Expr *Parser::parseForeignRange() {
   std::string ours = (lo ? bound(lo) : "0") + " .. " + bound(hi);
   if (step)
     ours += " step " + bound(step);
+  // A range binds loosely; here it may stand without parentheses.
+  bool opens = before == Token::KwIn || before == Token::LBracket ||
+               before == Token::Comma || before == Token::Equal ||
+               before == Token::LParen;
+  bool bare = opens && !bitsOperator() && !at(Token::LBracket) &&
+              !at(Token::KwAs) && !at(Token::At);
   error.fix(range, bare ? ours : "(" + ours + ")", "a range is written '..'");
   if (!lo)
     lo = make<IntExpr>(word, 0);
