@@ -49,6 +49,6 @@ std::string coll::compileSchedule(Session &session, const Bytecode &code, llvm::
 llvm::Expected<Plan> coll::planOf(Session &session, const CompiledSchedule &schedule) {
   ScheduleInput input{schedule.name, {}};
   for (const Instance &instance : schedule.instances)
-    input.programs.push_back(&instance.scheduled->programs);
+    input.scheduled.push_back(&*instance.scheduled);
   return makePlan(input, session.sources);
 }

@@ -27,9 +27,18 @@ static std::string joined(const std::vector<std::string> &items) {
 /// The names of the buffers of one kind, as an initializer; an array may not be empty in C.
 static std::string listOf(const std::vector<std::string> &names) { return "{" + (names.empty() ? std::string("0") : joined(names)) + "}"; }
 
+/// A buffer without elements, of a barrier, is not asked for.
+static bool isToken(const ProgramSet &programs, const Buffer &b) {
+  return b.kind != Buffer::Scalar && b.parts > 0 && programs.sizes[b.sizeOf(0, 0)].isToken();
+}
+
 static void addBuffers(const ProgramSet &programs, Signature &s, std::vector<std::string> &scalars) {
   std::vector<std::string> ins, outs, args;
   for (const Buffer &b : programs.members[0].buffers) {
+    if (isToken(programs, b)) {
+      (b.kind == Buffer::In ? ins : outs).push_back("NULL");
+      continue;
+    }
     switch (b.kind) {
     case Buffer::In: s.parameters.push_back("const void *" + b.name), ins.push_back(b.name); break;
     case Buffer::Out: s.parameters.push_back("void *" + b.name), outs.push_back(b.name); break;
@@ -50,7 +59,10 @@ static Signature signatureOf(const ProgramSet &programs, bool withFactor) {
   Signature s;
   std::vector<std::string> scalars;
   addBuffers(programs, s, scalars);
-  if (programs.launchCounts.empty()) {
+  bool counts = hasCounts(programs);
+  if (!counts) {
+    s.body += "  coll_c.dtype = COLL_U8;\n";
+  } else if (programs.launchCounts.empty()) {
     s.parameters.push_back("size_t count");
     s.body += "  coll_c.count = &count;\n";
   } else {
@@ -58,9 +70,11 @@ static Signature signatureOf(const ProgramSet &programs, bool withFactor) {
     s.parameters.push_back("const size_t *const *displ");
     s.body += "  coll_c.count = " + programs.launchCounts + ";\n  coll_c.displ = displ;\n";
   }
-  s.parameters.push_back("coll_dtype dtype");
-  s.body += "  coll_c.dtype = dtype;\n";
-  if (programs.reduces && !withFactor) {
+  if (counts) {
+    s.parameters.push_back("coll_dtype dtype");
+    s.body += "  coll_c.dtype = dtype;\n";
+  }
+  if (counts && programs.reduces && !withFactor) {
     s.parameters.push_back("coll_op op");
     s.body += "  coll_c.op = op;\n";
   }
@@ -99,7 +113,7 @@ static void writePlan(const Plan &plan, llvm::raw_ostream &os) {
   else
     comment += " `" + programs.launchCounts + "`: this rank's entries, in C order. `displ`: per buffer the first element of each part; NULL: packed.";
   writeFunction(plan, "", comment, false, os);
-  if (programs.reduces)
+  if (programs.reduces && hasCounts(programs))
     writeFunction(plan, "_scaled", "The same with every input times `factor` (COLL_PREMUL_SUM).", true, os);
 }
 

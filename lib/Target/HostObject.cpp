@@ -57,12 +57,15 @@ llvm::Expected<Plan> coll::makePlan(const ScheduleInput &input, const SourceMana
   Plan plan;
   plan.name = input.name;
   SiteTable sites(sources, plan.sites);
-  for (const ProgramSet *programs : input.programs) {
+  for (const ScheduleResult *scheduled : input.scheduled) {
+    const ProgramSet *programs = &scheduled->programs;
     for (const Function &function : programs->functions)
       if (function.usesRows)
         return llvm::createStringError("schedule '" + input.name + "' uses '" + function.name + "', a function of rows, which no target runs yet");
     PlanRanks ranks;
     ranks.programs = programs;
+    ranks.bulk = scheduled->bulk;
+    ranks.small = scheduled->small;
     ranks.classes = classifyRanks(*programs);
     for (const RankClass &rankClass : ranks.classes.classes)
       ranks.tables.push_back(buildClassTable(*programs, rankClass, plan.shapes, [&](SiteId site) { return sites.idOf(*programs, site); }));

@@ -3,6 +3,7 @@
 #ifndef COLL_LIB_TARGET_HOSTOBJECT_H
 #define COLL_LIB_TARGET_HOSTOBJECT_H
 
+#include "lib/Analysis/Schedule.h"
 #include "lib/Support/Source.h"
 #include "lib/Target/HostCode.h"
 #include "lib/Target/PlanData.h"
@@ -19,7 +20,7 @@ struct HostOptions {
 /// A schedule and its programs, one set per rank count.
 struct ScheduleInput {
   std::string name;
-  std::vector<const ProgramSet *> programs;
+  std::vector<const ScheduleResult *> scheduled;
 };
 
 /// Classes, tables, shapes and sites of a schedule. Fails when a step needs what the host cannot do yet (row functions).

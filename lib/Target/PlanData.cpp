@@ -26,6 +26,7 @@ public:
 private:
   using Fields = std::vector<Constant *>;
   Constant *u8(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt8Ty(context), v); }
+  Constant *u16(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt16Ty(context), v); }
   Constant *u32(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), v); }
   Constant *u64(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), v); }
   Constant *null() { return llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0)); }
@@ -196,8 +197,12 @@ Constant *DataBuilder::ranksRecord(const PlanRanks &ranks) {
   auto [storageBytes, accum] = storageOf(p);
   return record({u32(p.numRanks()), u32(p.rankDims.size()), fixed(p.rankDims, 4), u64(ranks.digest()), u32(p.members.size()), u32(classes.size()),
                  memberList(ranks), words(launchValues), fixed(launchCounts, COLL_MAX_LAUNCH), u32(p.sizes.size()), array(classes), sizeList(p),
-                 u32(p.numTags), u32(p.roundBytes / COLL_UNIT_BYTES), u32(p.instances), u32(storageBytes), u32(accum ? COLL_PLAN_ACCUM : 0), u32(0)},
+                 u32(p.numTags), u32(p.roundBytes / COLL_UNIT_BYTES), u32(p.instances), u32(storageBytes), u32(accum ? COLL_PLAN_ACCUM : 0), u8(ranks.bulk.slots), u8(ranks.small.slots), u16(ranks.bulk.slices)},
                 sizeof(coll_plan_ranks));
+}
+
+bool coll::hasCounts(const ProgramSet &programs) {
+  return llvm::any_of(programs.sizes, [](const SizeSymbol &s) { return s.kind != SizeSymbol::Const; });
 }
 
 Constant *DataBuilder::bufferList() {
@@ -249,12 +254,13 @@ void DataBuilder::build() {
   std::vector<Constant *> ranks;
   for (const PlanRanks &r : plan.ranks)
     ranks.push_back(ranksRecord(r));
+  uint32_t numCounts = hasCounts(p);
   std::string launchNames;
   for (const std::string &name : p.launchNames)
     launchNames += (launchNames.empty() ? "" : ",") + name;
   Constant *value =
       record({u32(COLL_ABI), u32(p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS), string(plan.name), string(p.contract), string(p.sourcePath),
-              u64(contractHash()), u32(numBuffers), u32(numScalars), u32(p.launchNames.size()), u32(1), u32(ranks.size()), u32(kernels.size()),
+              u64(contractHash()), u32(numBuffers), u32(numScalars), u32(p.launchNames.size()), u32(numCounts), u32(ranks.size()), u32(kernels.size()),
               u32(plan.sites.size()), u32(p.reduces), bufferList(), array(ranks), kernelList(), siteList(), string(launchNames), u64(p.map.sizesLow),
               u64(p.map.sizesHigh)},
              sizeof(coll_plan));

@@ -20,6 +20,7 @@ struct PlanRanks {
   const ProgramSet *programs = nullptr;
   ClassSet classes;
   std::vector<lowering::ClassTable> tables;
+  FifoShape bulk, small; // what the programs were verified with
   uint64_t digest() const;
 };
 
@@ -30,6 +31,9 @@ struct Plan {
   lowering::ShapeTable shapes;
   const ProgramSet &any() const { return *ranks.front().programs; }
 };
+
+/// Whether some size is the caller's to give; a barrier has none.
+bool hasCounts(const ProgramSet &programs);
 
 /// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the kernels.
 void addPlanData(llvm::Module &module, const Plan &plan, const std::vector<lowering::KernelInfo> &kernels);

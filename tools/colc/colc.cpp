@@ -1,7 +1,6 @@
 //===- colc.cpp - The compiler --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Frontend/ASTPrinter.h"
 #include "llvm/Support/InitLLVM.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
@@ -13,7 +12,7 @@ static Verdict printTree(Session &session, const Options &options) {
   if (!os)
     return Verdict::Usage;
   if (session.program().main)
-    printAST(*session.program().main, *os);
+    printFile(*session.program().main, *os);
   return Verdict::Right;
 }
 

@@ -1,0 +1,146 @@
+//===- Job.cpp - The processes of a run, and what they share --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tools/coll-run/Job.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <cstring>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace coll;
+
+bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed, const std::function<void()> &idle) {
+  uint32_t mine = generation.load();
+  if (arrived.fetch_add(1) + 1 == members) {
+    arrived.store(0);
+    generation.fetch_add(1);
+    return failed.load() == 0;
+  }
+  for (uint64_t polls = 0; generation.load() == mine; ++polls) {
+    if (failed.load())
+      return false;
+    if (idle)
+      idle();
+    polls < 1000 ? sched_yield() : usleep(200);
+  }
+  return failed.load() == 0;
+}
+
+std::unique_ptr<Job> Job::create(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks) {
+  std::unique_ptr<Job> job(new Job(options, plan, std::move(rows), numRanks));
+  bool hasInPlace = !job->rows[0].graph->inplace.empty();
+  if (options.inPlaceOnly && !hasInPlace) {
+    llvm::errs() << "coll-run: error: contract '" << job->rows[0].graph->contract << "' has no 'inplace'\n";
+    return nullptr;
+  }
+  if (!options.inPlaceOnly)
+    job->modes.push_back(Mode::OutOfPlace);
+  if (hasInPlace)
+    job->modes.push_back(Mode::InPlace);
+  if (!job->map())
+    return nullptr;
+  if (coll_make_id(&job->id) != COLL_OK) {
+    llvm::errs() << "coll-run: error: " << coll_last_error() << "\n";
+    return nullptr;
+  }
+  return job;
+}
+
+bool Job::map() {
+  numBuffers = rows[0].graph->buffers.size();
+  std::vector<uint64_t> largest(size_t(numRanks) * numBuffers);
+  for (const Row &row : rows)
+    for (Rank r = 0; r < numRanks; ++r) {
+      std::vector<BufferLayout> layout = layoutOf(row, r);
+      for (uint32_t b = 0; b < numBuffers; ++b)
+        largest[size_t(r) * numBuffers + b] = std::max(largest[size_t(r) * numBuffers + b], layout[b].bytes);
+    }
+  size_t at = (sizeof(SharedState) + 4095) / 4096 * 4096;
+  for (uint64_t bytes : largest) {
+    offsets.push_back(at);
+    at += (bytes + 4095) / 4096 * 4096;
+  }
+  sharedBytes = at;
+  void *memory = mmap(nullptr, sharedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    llvm::errs() << "coll-run: error: no " << sharedBytes << " bytes of memory: " << strerror(errno) << "\n";
+    return false;
+  }
+  shared = static_cast<uint8_t *>(memory);
+  state = new (memory) SharedState();
+  return true;
+}
+
+Job::~Job() {
+  for (pid_t child : children)
+    if (child > 0)
+      kill(child, SIGKILL);
+  for (pid_t child : children)
+    if (child > 0)
+      waitpid(child, nullptr, 0);
+  if (shared)
+    munmap(shared, sharedBytes);
+}
+
+bool Job::start() {
+  llvm::outs().flush();
+  llvm::errs().flush();
+  pid_t parent = getpid();
+  for (Rank r = 0; r < numRanks; ++r) {
+    pid_t pid = fork();
+    if (pid < 0) {
+      llvm::errs() << "coll-run: error: cannot start rank " << r << ": " << strerror(errno) << "\n";
+      return false;
+    }
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent)
+        _exit(1);
+      _exit(runRank(*this, r));
+    }
+    children.push_back(pid);
+  }
+  return true;
+}
+
+/// Looks whether a rank has died.
+void Job::watch() {
+  for (Rank r = 0; r < children.size(); ++r) {
+    int status;
+    if (children[r] <= 0 || waitpid(children[r], &status, WNOHANG) != children[r])
+      continue;
+    children[r] = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      continue;
+    RankResult &result = state->results[r];
+    if (WIFSIGNALED(status) && !result.error[0])
+      snprintf(result.error, sizeof result.error, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    state->failed.store(1);
+  }
+}
+
+bool Job::meet() {
+  return state->all.wait(numRanks + 1, state->failed, [this] { watch(); });
+}
+
+bool Job::finish() {
+  bool running = true;
+  while (running) {
+    watch();
+    running = false;
+    for (pid_t child : children)
+      running |= child > 0;
+    if (running)
+      usleep(1000);
+  }
+  for (Rank r = 0; r < numRanks; ++r)
+    if (state->results[r].error[0])
+      llvm::errs() << "coll-run: error: rank " << r << ": " << state->results[r].error << "\n";
+  return state->failed.load() == 0;
+}

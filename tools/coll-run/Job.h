@@ -1,0 +1,84 @@
+//===- Job.h - The processes of a run, and what they share ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The parent compiles, then forks one process per rank. They share one piece of memory: barriers, results, and copies of all inputs and outputs, so
+// that the parent can check every element of every rank at once. The ranks themselves meet through the runtime alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_TOOLS_COLL_RUN_JOB_H
+#define COLL_TOOLS_COLL_RUN_JOB_H
+
+#include "coll/coll.h"
+#include "tools/coll-run/Buffers.h"
+#include "tools/coll-run/Options.h"
+
+#include <atomic>
+#include <functional>
+#include <sys/types.h>
+
+namespace coll {
+
+constexpr uint32_t maxRunRanks = 1024;
+
+/// A barrier in shared memory that gives up when the job is over.
+struct SharedBarrier {
+  std::atomic<uint32_t> arrived, generation;
+  /// False: the job has failed. `idle` is called now and then.
+  bool wait(uint32_t members, std::atomic<uint32_t> &failed, const std::function<void()> &idle = {});
+};
+
+struct RankResult {
+  double seconds; // per launch
+  char error[4000];
+};
+
+struct SharedState {
+  std::atomic<uint32_t> failed;
+  SharedBarrier all;   // the ranks and the parent
+  SharedBarrier ranks; // the ranks
+  std::atomic<uint64_t> iterations;
+  RankResult results[maxRunRanks];
+};
+
+enum class Mode { OutOfPlace, InPlace };
+
+class Job {
+public:
+  /// Maps what the rows need. Empty: standard error says why.
+  static std::unique_ptr<Job> create(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks);
+  ~Job();
+
+  bool start(); // forks the ranks
+  /// Waits at the common barrier; a rank that dies meanwhile fails the job.
+  bool meet();
+  /// Reaps the ranks. True if all ended well. Prints what those said that did not.
+  bool finish();
+
+  /// Shared copies: of rank's `buffer`.
+  uint8_t *sharedBuffer(Rank rank, uint32_t buffer) { return shared + offsets[size_t(rank) * numBuffers + buffer]; }
+
+  const RunOptions &options;
+  const coll_plan *plan;
+  std::vector<Row> rows;
+  uint32_t numRanks, numBuffers = 0;
+  std::vector<Mode> modes;
+  coll_id id{};
+  SharedState *state = nullptr;
+
+private:
+  Job(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks)
+      : options(options), plan(plan), rows(std::move(rows)), numRanks(numRanks) {}
+  bool map();
+  void watch();
+
+  uint8_t *shared = nullptr;
+  size_t sharedBytes = 0;
+  std::vector<size_t> offsets;
+  std::vector<pid_t> children;
+};
+
+/// What a rank process does (Rank.cpp). Returns its exit status.
+int runRank(Job &job, Rank rank);
+
+} // namespace coll
+#endif // COLL_TOOLS_COLL_RUN_JOB_H

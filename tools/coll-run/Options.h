@@ -1,0 +1,40 @@
+//===- Options.h - The command line of coll-run -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_TOOLS_COLL_RUN_OPTIONS_H
+#define COLL_TOOLS_COLL_RUN_OPTIONS_H
+
+#include "lib/Driver/Ranks.h"
+#include "lib/Lowering/Formats.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace coll {
+
+struct RunOptions {
+  std::string file, schedule;
+  RankSpec ranks;
+  std::vector<std::pair<std::string, int64_t>> defines;
+  std::vector<std::string> libraryDirs;
+  uint64_t minBytes = 8, maxBytes = 64 << 20, stepBytes = 0;
+  uint64_t factor = 4;
+  std::vector<uint64_t> counts;      // elements of a part; empty: sizes in bytes
+  std::optional<lowering::Isa> isa;  // empty: the best that this processor has
+  uint64_t iterations = 0; // 0: as many as make a row last a moment
+  uint64_t warmup = 5;
+  std::vector<lowering::Format> dtypes;
+  std::vector<lowering::ReduceOp> ops;
+  std::vector<int> roots;  // launch values; empty: 0
+  bool allRoots = false;
+  bool check = true, inPlaceOnly = false, csv = false;
+  uint64_t seed = 1;
+  double factorOfPremul = 0.5;
+  std::string dumpDir;
+};
+
+/// Empty: the command line is wrong, and standard error says how.
+std::optional<RunOptions> parseRunOptions(int argc, char **argv);
+
+} // namespace coll
+#endif // COLL_TOOLS_COLL_RUN_OPTIONS_H

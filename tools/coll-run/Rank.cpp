@@ -1,0 +1,215 @@
+//===- Rank.cpp - What a rank process does --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// For every row and mode: fresh inputs and poisoned outputs, one launch whose outputs are copied to where the parent checks them, some launches to
+// warm up, and the timed ones. Buffers are private memory, as an application's are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/coll-run/Job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <sys/mman.h>
+
+using namespace coll;
+
+namespace {
+class RankProcess {
+public:
+  RankProcess(Job &job, Rank rank) : job(job), rank(rank) {}
+  int run();
+
+private:
+  bool fail(const char *what, coll_status status);
+  bool allocate();
+  void place(const Row &row, Mode mode);
+  void fill(const Row &row, bool share);
+  void prepareCall(const Row &row);
+  bool launch();
+  bool row(const Row &row, Mode mode);
+  bool time();
+  uint64_t chooseIterations(bool &ok);
+  void shareOutputs();
+  const Buffer &buffer(uint32_t b) const { return job.rows[0].graph->buffers[b]; }
+
+  Job &job;
+  Rank rank;
+  coll_comm *comm = nullptr;
+  std::vector<uint8_t *> memory;       // per buffer
+  std::vector<uint64_t> capacity;
+  std::vector<uint8_t *> address;      // per buffer, in this row and mode; null: not on this rank
+  std::vector<BufferLayout> layout;
+  std::vector<const void *> ins, arguments;
+  std::vector<void *> outs;
+  std::vector<size_t> counts;
+  std::vector<double> scalars;
+  coll_call call{};
+};
+} // namespace
+
+static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+bool RankProcess::fail(const char *what, coll_status status) {
+  RankResult &result = job.state->results[rank];
+  coll_error error{};
+  const char *text = coll_last_error();
+  if (comm && coll_comm_error(comm, &error) == COLL_OK && error.status != COLL_OK && error.text && error.text[0])
+    text = error.text;
+  snprintf(result.error, sizeof result.error, "%s: %s: %s", what, coll_status_string(status), text);
+  job.state->failed.store(1);
+  return false;
+}
+
+bool RankProcess::allocate() {
+  capacity.resize(job.numBuffers);
+  for (const Row &row : job.rows) {
+    std::vector<BufferLayout> sizes = layoutOf(row, rank);
+    for (uint32_t b = 0; b < job.numBuffers; ++b)
+      capacity[b] = std::max(capacity[b], sizes[b].bytes);
+  }
+  for (uint64_t bytes : capacity) {
+    // A page more than needed: a buffer of no bytes has an address, too.
+    void *p = mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+      snprintf(job.state->results[rank].error, sizeof(RankResult::error), "no %llu bytes of memory", static_cast<unsigned long long>(bytes));
+      job.state->failed.store(1);
+      return false;
+    }
+    madvise(p, bytes, MADV_HUGEPAGE);
+    memory.push_back(static_cast<uint8_t *>(p));
+  }
+  return true;
+}
+
+void RankProcess::place(const Row &row, Mode mode) {
+  layout = layoutOf(row, rank);
+  address.assign(job.numBuffers, nullptr);
+  for (uint32_t b = 0; b < job.numBuffers; ++b)
+    if (!layout[b].firstElement.empty())
+      address[b] = memory[b];
+  if (mode == Mode::OutOfPlace)
+    return;
+  InPlaceOffset offset = inPlaceOffset(row, rank, layout);
+  if (offset.possible)
+    address[offset.guest] = address[offset.host] + offset.bytes;
+}
+
+/// Outputs first: in place, inputs lie in them.
+void RankProcess::fill(const Row &row, bool share) {
+  constexpr int poison = 0xa5;
+  uint32_t element = bytesOf(row.call.dtype);
+  for (uint32_t b = 0; b < job.numBuffers; ++b)
+    if (address[b] && buffer(b).kind == Buffer::Out)
+      memset(address[b], poison, layout[b].bytes);
+  for (uint32_t b = 0; b < job.numBuffers; ++b) {
+    if (!address[b] || buffer(b).kind == Buffer::Out)
+      continue;
+    fillRandom(address[b], layout[b].bytes / element, row, job.options.seed, rank, b);
+    if (share)
+      memcpy(job.sharedBuffer(rank, b), address[b], layout[b].bytes);
+  }
+}
+
+void RankProcess::shareOutputs() {
+  for (uint32_t b = 0; b < job.numBuffers; ++b)
+    if (address[b] && buffer(b).kind == Buffer::Out)
+      memcpy(job.sharedBuffer(rank, b), address[b], layout[b].bytes);
+}
+
+/// The call is made once per row and mode: what is timed is the library.
+void RankProcess::prepareCall(const Row &row) {
+  ins.clear(), outs.clear(), arguments.clear();
+  for (uint32_t b = 0; b < job.numBuffers; ++b)
+    switch (buffer(b).kind) {
+    case Buffer::In: ins.push_back(address[b]); break;
+    case Buffer::Out: outs.push_back(address[b]); break;
+    case Buffer::ElemArg:
+    case Buffer::RowArg: arguments.push_back(address[b]); break;
+    case Buffer::Scalar: break;
+    }
+  counts = countsOf(row, rank);
+  scalars = row.call.scalars;
+  scalars.push_back(row.call.factor);
+  call = {};
+  call.in = ins.data();
+  call.out = outs.data();
+  call.arg = arguments.data();
+  call.count = counts.data();
+  call.scalar = scalars.data();
+  call.launch = row.launch.data();
+  call.dtype = row.call.dtype;
+  call.op = row.call.op;
+}
+
+bool RankProcess::launch() {
+  coll_status status = coll_launch(job.plan, &call, comm, nullptr);
+  return status == COLL_OK || fail("launch", status);
+}
+
+/// As many launches as take about 50 ms, by the clock of rank 0.
+uint64_t RankProcess::chooseIterations(bool &ok) {
+  if (job.options.iterations)
+    return job.options.iterations;
+  constexpr int probes = 3;
+  double start = now();
+  for (int i = 0; i < probes && ok; ++i)
+    ok = launch();
+  double each = std::max((now() - start) / probes, 1e-9);
+  if (rank == 0)
+    job.state->iterations.store(static_cast<uint64_t>(std::clamp(0.05 / each, 5.0, 20000.0)));
+  ok = ok && job.state->ranks.wait(job.numRanks, job.state->failed);
+  return job.state->iterations.load();
+}
+
+bool RankProcess::time() {
+  bool ok = true;
+  for (uint64_t i = 0; i < job.options.warmup && ok; ++i)
+    ok = launch();
+  uint64_t iterations = chooseIterations(ok);
+  if (!ok || !job.state->ranks.wait(job.numRanks, job.state->failed))
+    return false;
+  double start = now();
+  for (uint64_t i = 0; i < iterations && ok; ++i)
+    ok = launch();
+  job.state->results[rank].seconds = (now() - start) / static_cast<double>(iterations);
+  return ok;
+}
+
+bool RankProcess::row(const Row &row, Mode mode) {
+  place(row, mode);
+  prepareCall(row);
+  fill(row, job.options.check);
+  if (!job.state->ranks.wait(job.numRanks, job.state->failed))
+    return false;
+  if (!launch())
+    return false;
+  if (job.options.check) {
+    shareOutputs();
+    // The parent checks between these two.
+    if (!job.state->all.wait(job.numRanks + 1, job.state->failed) || !job.state->all.wait(job.numRanks + 1, job.state->failed))
+      return false;
+  }
+  return time() && job.state->all.wait(job.numRanks + 1, job.state->failed);
+}
+
+int RankProcess::run() {
+  if (!allocate())
+    return 1;
+  coll_config config = COLL_CONFIG_INIT;
+  if (coll_status status = coll_comm_init(&comm, job.numRanks, &job.id, rank, &config); status != COLL_OK) {
+    fail("init", status);
+    return 1;
+  }
+  bool ok = true;
+  for (const Row &r : job.rows)
+    for (Mode mode : job.modes)
+      ok = ok && row(r, mode);
+  if (ok)
+    if (coll_status status = coll_comm_destroy(comm); status != COLL_OK)
+      ok = fail("destroy", status);
+  return ok ? 0 : 1;
+}
+
+int coll::runRank(Job &job, Rank rank) { return RankProcess(job, rank).run(); }

@@ -1,0 +1,38 @@
+//===- Table.h - nccl-tests' table ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_TOOLS_COLL_RUN_TABLE_H
+#define COLL_TOOLS_COLL_RUN_TABLE_H
+
+#include "tools/coll-run/Job.h"
+
+namespace coll {
+
+/// One mode of one row.
+struct Cells {
+  bool present = false;
+  double seconds = 0;   // a launch, mean over ranks
+  uint64_t wrong = 0;
+};
+
+/// busbw / algbw, as nccl-tests' doc/PERFORMANCE.md defines it.
+double busFactor(const std::string &contract, uint32_t ranks);
+
+class Table {
+public:
+  Table(const Job &job, std::string title) : job(job), title(std::move(title)) {}
+  void printHead();
+  void printRow(const Row &row, const Cells &outOfPlace, const Cells &inPlace);
+  void printFoot();
+  uint64_t totalWrong() const { return wrong; }
+
+private:
+  void printCsv(const Row &row, const char *mode, const Cells &cells);
+  const Job &job;
+  std::string title;
+  uint64_t wrong = 0;
+  double busSum = 0;
+  uint64_t busRows = 0;
+};
+
+} // namespace coll
+#endif // COLL_TOOLS_COLL_RUN_TABLE_H
