@@ -20,8 +20,10 @@ Communicator::Communicator(const Environment &env, uint64_t waitNs,
 Communicator::~Communicator() {
   if (laneState)
     laneState->close();
-  mesh.reset(); // joins the monitor: no event comes after this
+  if (mesh)
+    mesh->stop(); // its events use all that follows
   laneState.reset();
+  mesh.reset();
   boards.clear();
   if (const Error *error = firstError.load(); error != &spareError)
     delete error;

@@ -239,14 +239,17 @@ Status Control::start() {
                  : Status::ok();
 }
 
-Control::~Control() {
+void Control::stop() {
+  if (!state->monitor.joinable())
+    return;
   state->stopping.store(true, std::memory_order_release);
   uint64_t one = 1;
   [[maybe_unused]] ssize_t written =
       write(state->wake.get(), &one, sizeof one); // cannot fail: starts at 0
-  if (state->monitor.joinable())
-    state->monitor.join();
+  state->monitor.join();
 }
+
+Control::~Control() { stop(); }
 
 //===----------------------------------------------------------------------===//
 // Messages

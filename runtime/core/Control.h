@@ -65,7 +65,8 @@ public:
   static Status create(int rank, std::vector<PeerLink> links,
                        ControlEvents events, std::unique_ptr<Control> &result);
   Status start(); ///< starts the monitor
-  ~Control();     ///< stops the monitor and closes all connections
+  void stop();    ///< joins the monitor: no event comes after this
+  ~Control();     ///< stops, and closes all connections
 
   /// Sends one message; `fds` are borrowed.  Any thread.  Blocks only while the
   /// connection is full (the peer is stopped), until the deadline
