@@ -134,7 +134,7 @@ void Arguments::sign(const coll_call &call) {
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
     hash = mix(hash, uint32_t(head->launch[p]));
   // Other counts are each rank's own; their sizes meet only on channels.
-  if (!(plan.flags & COLL_PLAN_VCOUNTS))
+  if (hasOneCount())
     hash = mix(hash, head->count);
   head->sig = uint32_t(hash ^ hash >> 32);
 }
@@ -209,13 +209,15 @@ Status Arguments::fillBuffer(const coll_call &call, BufferLayout &buffer,
     COLL_TRY(partsExtent(buffer, result, first, last));
   } else {
     uint64_t elems = elemsOf(buffer, 0);
-    if (elems != 0 && buffer.parts > maxBufferBytes / head->elem_bytes / elems)
+    uint64_t bytes; // without a division, since every launch comes here
+    if (__builtin_mul_overflow(elems, buffer.parts, &last) ||
+        __builtin_mul_overflow(last, head->elem_bytes, &bytes) ||
+        bytes > maxBufferBytes)
       return Status::error(COLL_INVALID,
                            "buffer '%s' is out of range: %u parts of %llu "
                            "elements",
                            buffer.name, buffer.parts,
                            (unsigned long long)elems);
-    last = elems * buffer.parts;
   }
 
   const void *pointer = list ? list[buffer.index] : nullptr;
@@ -348,7 +350,8 @@ Status Arguments::describeOverlap(const PartRange &a,
 
 //===----------------------------------------------------------------------===//
 
-Status Arguments::fill(const coll_call &call) {
+/// All that follows from dtype, op and count alone.
+Status Arguments::fillShape(const coll_call &call) {
   *head = {};
   head->abi = COLL_ABI;
   head->elem_bytes = dtypeBytes(call.dtype);
@@ -358,7 +361,7 @@ Status Arguments::fill(const coll_call &call) {
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
     head->launch[p] = call.launch[p];
   COLL_TRY(fillSizes(call));
-  if (plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS))
+  if (hasOneCount())
     head->count = call.count[0];
   if (!sizes.empty()) {
     head->units_q = sizes[0].units_q;
@@ -370,10 +373,25 @@ Status Arguments::fill(const coll_call &call) {
     return Status::error(COLL_INVALID,
                          "slots of %u bytes are too small for plan '%s'",
                          rings.slotBytes, plan.name);
-  COLL_TRY(fillScalars(call));
-  COLL_TRY(fillBuffers(call));
   sign(call);
   return Status::ok();
+}
+
+Status Arguments::fill(const coll_call &call) {
+  // Most launches repeat the one before but for its buffers.
+  bool repeats = isShaped && hasOneCount() && call.count &&
+                 call.count[0] == head->count && call.dtype == shapedDtype &&
+                 call.op == shapedOp;
+  if (!repeats) {
+    isShaped = false;
+    COLL_TRY(fillShape(call));
+    isShaped = true;
+    shapedDtype = call.dtype;
+    shapedOp = call.op;
+  }
+  head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE);
+  COLL_TRY(fillScalars(call));
+  return fillBuffers(call);
 }
 
 } // namespace coll

@@ -52,6 +52,10 @@ private:
     uint32_t buffer, part;
   };
 
+  bool hasOneCount() const {
+    return plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
+  }
+  Status fillShape(const coll_call &call);
   Status fillSizes(const coll_call &call);
   void cutIntoRounds(uint32_t dtype);
   Status fillScalars(const coll_call &call);
@@ -88,6 +92,9 @@ private:
   std::vector<BufferLayout> buffers;
   std::vector<uint64_t> begins, ends; ///< extents of the buffers in memory
   std::vector<PartRange> ranges;
+  bool isShaped = false; ///< *head holds the shape of a call with these
+  coll_dtype shapedDtype = COLL_I8;
+  coll_op shapedOp = COLL_SUM;
 };
 
 } // namespace coll

@@ -173,7 +173,7 @@ void Board::enterLaunch(const LaunchRecord &record) {
 
 void Board::leaveLaunch() {
   Layout &page = *layout();
-  page.finishedNs.store(monotonicNs(), std::memory_order_relaxed);
+  page.finishedNs.store(coarseNs(), std::memory_order_relaxed);
   page.finished.store(page.entered.load(std::memory_order_relaxed),
                       std::memory_order_release);
 }

@@ -40,7 +40,7 @@ struct LaunchRecord {
   uint64_t planDigest = 0;   ///< coll_plan_ranks.digest
   uint64_t contractHash = 0; ///< coll_plan.contract_hash
   uint64_t count = 0;        ///< elements, when hasCount
-  uint64_t startNs = 0;      ///< monotonicNs()
+  uint64_t startNs = 0;      ///< coarseNs()
   int32_t launchValues[COLL_MAX_LAUNCH] = {}; ///< the first nlaunch ones
   uint32_t sig = 0;
   uint8_t dtype = COLL_ANY, op = COLL_ANY; ///< COLL_ANY: the plan asks for none

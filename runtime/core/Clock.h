@@ -19,6 +19,14 @@ inline uint64_t monotonicNs() {
   return uint64_t(now.tv_sec) * 1'000'000'000u + uint64_t(now.tv_nsec);
 }
 
+/// The same clock as of its last tick, some milliseconds ago: for what every
+/// launch writes down, since it costs a tenth.
+inline uint64_t coarseNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return uint64_t(now.tv_sec) * 1'000'000'000u + uint64_t(now.tv_nsec);
+}
+
 /// A point in time that a wait must not outlive.  UINT64_MAX: none.
 class Deadline {
 public:

@@ -83,24 +83,16 @@ Status Lane::enter(const coll_plan &plan, const coll_call &call,
 }
 
 void Lane::record(Member &member, const coll_call &call) {
-  const coll_plan &plan = member.plan().plan();
   const coll_args &args = member.arguments().args();
   Board &board = communicator.board();
-  LaunchRecord record;
+  LaunchRecord record = member.record();
   record.launch = board.entered() + 1;
-  record.planDigest = member.plan().ranks().digest;
-  record.contractHash = plan.contract_hash;
   record.count = args.count;
-  record.hasCount = plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
-  record.startNs = monotonicNs();
+  record.startNs = coarseNs();
   record.sig = args.sig;
   record.dtype = uint8_t(call.dtype);
-  record.op = plan.reduces ? uint8_t(call.op) : uint8_t(COLL_ANY);
-  record.nlaunch = uint8_t(plan.nlaunch);
-  for (uint32_t p = 0; p != plan.nlaunch; ++p)
-    record.launchValues[p] = args.launch[p];
-  copyText(record.plan, sizeof record.plan, plan.name);
-  copyText(record.contract, sizeof record.contract, plan.contract);
+  if (member.plan().plan().reduces)
+    record.op = uint8_t(call.op);
   launchSig = args.sig;
   board.enterLaunch(record);
 }

@@ -134,6 +134,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
                          "plan '%s' has %u blocks, and a lane runs %u at most",
                          plan.plan().name, made->numBlocks, kMaxBlocks);
   made->listChannels();
+  made->fillRecord(launch);
   made->ends.resize(made->channelIds.size());
   made->launchArguments =
       std::make_unique<Arguments>(plan.plan(), ranks, cls, made->relocated,
@@ -180,6 +181,19 @@ void Member::listChannels() {
     add(cls.send_ends, cls.nsend, true);
   if (cls.nrecv)
     add(cls.recv_ends, cls.nrecv, false);
+}
+
+void Member::fillRecord(const int *launch) {
+  const coll_plan &plan = owner.plan();
+  launchRecord.planDigest = owner.ranks().digest;
+  launchRecord.contractHash = plan.contract_hash;
+  launchRecord.hasCount =
+      plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
+  launchRecord.nlaunch = uint8_t(plan.nlaunch);
+  for (uint32_t p = 0; p != plan.nlaunch; ++p)
+    launchRecord.launchValues[p] = launch[p];
+  copyText(launchRecord.plan, sizeof launchRecord.plan, plan.name);
+  copyText(launchRecord.contract, sizeof launchRecord.contract, plan.contract);
 }
 
 void Member::fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks) {

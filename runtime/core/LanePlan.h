@@ -58,12 +58,15 @@ public:
   void connect(Channels &channels);
 
   Arguments &arguments() { return *launchArguments; }
+  /// What is the same in the record of every launch.
+  const LaunchRecord &record() const { return launchRecord; }
   Instance &instance(bool inPlace) { return instances[inPlace]; }
 
 private:
   Member(const LanePlan &owner, const coll_class &cls, Scratch &scratch)
       : owner(owner), cls(cls), scratch(scratch), relocated(cls.nwords) {}
   void listChannels();
+  void fillRecord(const int *launch);
   void fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks);
 
   struct alignas(64) End : coll_end {};
@@ -80,6 +83,7 @@ private:
   std::vector<BlockSignal> signals[2];
   Instance instances[2] = {};
   std::unique_ptr<Arguments> launchArguments;
+  LaunchRecord launchRecord;
 };
 
 class LanePlan {
