@@ -1,0 +1,213 @@
+//===- SemaNames.cpp - Scopes, calls and let functions --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The names in scope are a chain of bindings, newest first. A procedure starts
+// with an empty chain; a let function and a list that is evaluated later have
+// the chain of the place where they stand, so they see what was visible there
+// and nothing that came after.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Frontend/SemaEmitter.h"
+
+#include "lib/Frontend/Sema.h"
+#include "lib/Frontend/SemaWalk.h"
+
+using namespace mlir;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace coll::sema {
+
+const Binding *Emitter::find(StringRef name) const {
+  for (const Binding *b = env.names; b; b = b->next)
+    if (b->name == name)
+      return b;
+  return nullptr;
+}
+
+Binding *Emitter::define(const Ident &name) {
+  if (findBuiltin(name.text)) {
+    error(Slug::BuiltInName, name.range,
+          "'" + name.text +
+              "' is a built-in function and cannot be defined again")
+        .emit();
+  } else if (const Binding *first = find(name.text)) {
+    error(Slug::Redefined, name.range, "'" + name.text + "' is already defined")
+        .note(first->range, "the first definition");
+  } else if (const Decl *decl = globals.find(name.text);
+             decl && !isa<ScheduleDecl>(decl)) {
+    error(Slug::Redefined, name.range, "'" + name.text + "' is already defined")
+        .note(decl->name.range,
+              "the first definition, " + describe(decl->kind()));
+  }
+  // Long chains take long to search.
+  evaluations += 1 + (bindings.size() >> 12);
+  Binding &binding = bindings.emplace_back();
+  binding.next = env.names;
+  binding.name = name.text;
+  binding.range = name.range;
+  env.names = &binding;
+  return &binding;
+}
+
+void Emitter::defineValue(const Ident &name, Val value) {
+  // The value first: it must not see the name.
+  define(name)->value = std::move(value);
+}
+
+const Binding *Emitter::copyNames(llvm::ArrayRef<const Binding *> chain) {
+  const Binding *copied = nullptr;
+  evaluations += chain.size() >> 4;
+  for (const Binding *b : llvm::reverse(chain)) {
+    Binding &copy = bindings.emplace_back(*b);
+    copy.next = copied;
+    copied = &copy;
+  }
+  return copied;
+}
+
+void Emitter::unknownName(StringRef name, SourceRange range, StringRef what,
+                          llvm::function_ref<void(Suggestion &)> offer) {
+  Suggestion suggestion(name);
+  offer(suggestion);
+  Report report =
+      error(Slug::UnknownName, range, "unknown " + what + " '" + name + "'");
+  if (!suggestion.best().empty())
+    report.fix(range, suggestion.best(),
+               "did you mean '" + suggestion.best().str() + "'?");
+  if (!env.frame || !isa<ProcedureDecl>(env.frame->decl))
+    return;
+  for (const Frame *f = env.frame->caller; f; f = f->caller)
+    for (const Binding *b = f->namesAtCall; b; b = b->next)
+      if (b->name == name) {
+        report.note(b->range,
+                    "a procedure does not see this '" + name +
+                        "', but its parameters, the names of the file "
+                        "and 'all' only");
+        return;
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+bool Emitter::checkArity(StringRef name, size_t given, size_t least,
+                         size_t most, SourceRange callSite, const Decl *decl) {
+  if (given >= least && (given <= most || most == 0))
+    return true;
+  std::string wanted = std::to_string(least);
+  if (most == 0)
+    wanted += " or more";
+  else if (most != least)
+    wanted += " to " + std::to_string(most);
+  Report report = error(Slug::WrongArity, callSite,
+                        "'" + name + "' takes " + wanted + " argument" +
+                            (wanted == "1" ? "" : "s") + ", " + Twine(given) +
+                            (given == 1 ? " is" : " are") + " given");
+  if (decl)
+    report.note(decl->name.range, "'" + name + "' is defined here");
+  return false;
+}
+
+bool Emitter::mayCall(const Decl *decl, SourceRange callSite) {
+  for (const Frame *f = env.frame; f; f = f->caller)
+    if (f->decl == decl) {
+      error(Slug::Recursion, callSite, "'" + decl->name.text + "' calls itself")
+          .note(decl->name.range, "'" + decl->name.text + "' is defined here");
+      return false;
+    }
+  if ((env.frame && env.frame->depth >= maxCallDepth) ||
+      ++calls > maxInlinedCalls) {
+    bool isDeep = calls <= maxInlinedCalls;
+    isExhausted = !isDeep;
+    error(isDeep ? Slug::NestingTooDeep : Slug::ExpansionTooLarge, callSite,
+          isDeep ? "calls are nested more than " + Twine(maxCallDepth) + " deep"
+                 : "the program is too large once its calls are expanded: more "
+                   "than " +
+                       Twine(maxInlinedCalls) + " calls")
+        .emit();
+    return false;
+  }
+  return true;
+}
+
+Frame *Emitter::enter(const Decl *decl, SourceRange callSite) {
+  Frame &frame = frames.emplace_back();
+  frame.caller = env.frame;
+  frame.decl = decl;
+  frame.callSite = callSite;
+  frame.depth = env.frame ? env.frame->depth + 1 : 0;
+  if (callSite.isValid())
+    frame.location = loc(callSite);
+  if (env.frame)
+    env.frame->namesAtCall = env.names;
+  reached.insert(decl);
+  env.frame = &frame;
+  env.names = nullptr;
+  return &frame;
+}
+
+//===----------------------------------------------------------------------===//
+// Let
+//===----------------------------------------------------------------------===//
+
+void Emitter::defineLet(const LetDecl *let) {
+  if (!let->name)
+    return;
+  if (!find(let->name.text) && mentionsAny(let->value, let->name.text)) {
+    error(Slug::Recursion, let->name.range,
+          "'" + let->name.text + "' is defined by itself")
+        .emit();
+    defineValue(let->name, {});
+    return;
+  }
+  if (let->isFunction) {
+    Binding *binding = define(let->name);
+    binding->what = Binding::What::LetFunction;
+    binding->let = let;
+    binding->closure = binding->next;
+    probe([&] { checkLetFunction(let); });
+    return;
+  }
+  Val value = eval(let->value);
+  switch (value.kind) {
+  case Kind::List:
+    value.list = store(value.list);
+    break;
+  case Kind::Condition:
+  case Kind::Place:
+  case Kind::Value:
+    wrongKind(value, "an integer, a rank, a range, a list or an array");
+    value = {};
+    break;
+  default:
+    break;
+  }
+  if (value.isWhole()) {
+    wrongKind(value, "a range with two ends");
+    value = {};
+  }
+  defineValue(let->name, value);
+}
+
+/// Looks for what is wrong whatever the arguments are.
+void Emitter::checkLetFunction(const LetDecl *let) {
+  Restore restore(*this);
+  for (const Ident &param : let->params)
+    defineValue(param, {});
+  eval(let->value);
+}
+
+void Emitter::checkGlobalLet(const LetDecl *let) {
+  Restore restore(*this);
+  if (!let->isFunction) {
+    evalGlobal(let, let->name.range);
+    return;
+  }
+  enter(let, {});
+  checkLetFunction(let);
+}
+
+} // namespace coll::sema
