@@ -370,7 +370,8 @@ Iterators Parser::parseIterators() {
     list.push_back({name, parseExpr()});
     // Behind an argument with iterators may stand another argument.
   } while (!panic && fits(list.size(), since(begin)) && at(Token::Comma) &&
-           peek().kind == Token::Identifier && peek(2).kind == Token::KwIn && consume(Token::Comma));
+           peek().kind == Token::Identifier && peek(2).kind == Token::KwIn &&
+           consume(Token::Comma));
   Expr *filter = nullptr;
   if (!panic && consume(Token::KwIf))
     filter = parseExpr();
