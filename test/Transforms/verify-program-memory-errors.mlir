@@ -1,0 +1,49 @@
+// What can be wrong with memory, one of each.
+// RUN: coll-opt %s -split-input-file -verify-diagnostics -coll-verify-program
+
+// Scratch that nothing was stored to.
+coll.program @empty implements "c" from "" ranks [1] tags 1 instances 1 round 0
+    sizes [#coll.size<count>] map <> {
+  coll.family_member [] {
+    %in = coll.memory in "in" parts 1 sizes [0]
+    %out = coll.memory out "out" parts 1 sizes [0]
+    coll.rank 0 {
+      %s = coll.scratch 1
+      coll.block {
+        // expected-error @+1 {{rank 0 loads scratch}}
+        coll.step size 0 chunk 0 {
+          %l = coll.load %s[0]
+          coll.store %l to %out[0, 0]
+        }
+      }
+    }
+  }
+}
+
+// -----
+
+// Two blocks and one location, without a wait.
+coll.program @race implements "c" from "" ranks [1] tags 1 instances 1 round 0
+    sizes [#coll.size<count>] map <> {
+  coll.family_member [] {
+    %in = coll.memory in "in" parts 1 sizes [0]
+    %out = coll.memory out "out" parts 1 sizes [0]
+    coll.rank 0 {
+      %s = coll.scratch 1
+      coll.block {
+        // expected-note @+1 {{the other access}}
+        coll.step size 0 chunk 0 {
+          %l = coll.load %in[0, 0]
+          coll.store %l to %s[0]
+        }
+      }
+      coll.block {
+        // expected-error @+1 {{blocks 0 and 1 of rank 0 touch scratch}}
+        coll.step size 0 chunk 0 {
+          %l = coll.load %s[0]
+          coll.store %l to %out[0, 0]
+        }
+      }
+    }
+  }
+}
