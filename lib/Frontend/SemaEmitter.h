@@ -17,6 +17,7 @@
 #include "lib/Frontend/SemaGlobals.h"
 #include "lib/Frontend/SemaInts.h"
 #include "lib/Frontend/SemaLists.h"
+#include "lib/Frontend/SemaReport.h"
 #include "lib/Support/Diagnostics.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -31,24 +32,6 @@
 namespace coll::sema {
 
 class FunctionEmitter;
-
-/// A diagnostic to which the calls that led there are added at the end.
-class [[nodiscard]] Report {
-public:
-  Report(InFlight inFlight, const Frame *frame)
-      : inFlight(std::move(inFlight)), frame(frame) {}
-  Report(const Report &) = delete;
-  ~Report();
-  Report &note(SourceRange range, const llvm::Twine &message);
-  Report &help(SourceRange range, const llvm::Twine &message);
-  Report &fix(SourceRange range, llvm::StringRef replacement,
-              const llvm::Twine &message);
-  void emit() {}
-
-private:
-  InFlight inFlight;
-  const Frame *frame;
-};
 
 using Coords = llvm::SmallVector<mlir::Value, 3>;
 

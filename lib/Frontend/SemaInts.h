@@ -99,6 +99,19 @@ public:
   mlir::Value select(mlir::Location location, mlir::Value condition,
                      mlir::Value a, mlir::Value b);
 
+  /// For other ops on which only their operands have an influence: one that was
+  /// remembered and may be used again, or null. `tag` is not below firstTag.
+  static constexpr unsigned firstTag = 64;
+  mlir::Value recall(unsigned tag, mlir::Value a, mlir::Value b) {
+    return memo.lookup(
+        Key(tag, a.getAsOpaquePointer(), b.getAsOpaquePointer()));
+  }
+  void remember(unsigned tag, mlir::Value a, mlir::Value b,
+                mlir::Value result) {
+    memo.insert(Key(tag, a.getAsOpaquePointer(), b.getAsOpaquePointer()),
+                result);
+  }
+
   // What can be known. "False" and "nothing" mean: perhaps.
   static std::optional<int64_t> constantOf(mlir::Value value);
   static bool same(mlir::Value a, mlir::Value b);

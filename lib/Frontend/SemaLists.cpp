@@ -37,11 +37,12 @@ void List::forEach(Emitter &e, Walk walk, Body body) const {
 
 void List::forEachIndex(Emitter &e, bool isReversed, Body body) const {
   const List *list = e.store(this);
-  Value n = list->size(e);
+  Value n = list->size(e), last;
+  if (isReversed)
+    last = e.ints.sub(e.loc(range), n, e.ints.constant(1));
   e.emitFor(e.ints.constant(0), n, {}, range, [&](Value i) {
-    Location l = e.loc(range);
     if (isReversed)
-      i = e.ints.sub(l, e.ints.sub(l, n, e.ints.constant(1)), i);
+      i = e.ints.sub(e.loc(range), last, i);
     body(list->element(e, i));
   });
 }
@@ -109,11 +110,12 @@ void AllList::forEach(Emitter &e, Walk walk, Body body) const {
   std::function<void()> next = [&] {
     if (coords.size() == dims.size())
       return body(rankOf(coords, range));
-    Value n = dims[coords.size()];
+    Value n = dims[coords.size()], last;
+    if (walk.isReversed)
+      last = e.ints.sub(e.loc(range), n, e.ints.constant(1));
     e.emitFor(e.ints.constant(0), n, {}, range, [&](Value i) {
-      Location l = e.loc(range);
       if (walk.isReversed)
-        i = e.ints.sub(l, e.ints.sub(l, n, e.ints.constant(1)), i);
+        i = e.ints.sub(e.loc(range), last, i);
       coords.push_back(i);
       next();
       coords.pop_back();
