@@ -29,7 +29,7 @@ let opDocGroup = Coll_ProgramDocs in {
 //===----------------------------------------------------------------------===//
 
 def Coll_ProgramOp : Coll_Op<"program", [
-    Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
+    Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "A schedule for one number of ranks, as every rank runs it";
   let description = [{
     Has one `coll.family_member` per combination of launch values, the last launch
