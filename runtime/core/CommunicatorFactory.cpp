@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/CommunicatorFactory.h"
+#include "runtime/core/AddressExchange.h"
 #include "runtime/core/Text.h"
 
 #include <algorithm>
@@ -40,6 +41,8 @@ Status CommunicatorFactory::Settings::read(const coll_config *config) {
   COLL_TRY(readEnvironment(env));
   waitNs = given.deadline_ns ? given.deadline_ns
                              : env.deadlineNs.value_or(defaultDeadlineNs);
+  if (given.secret_file)
+    COLL_TRY(readSecretFile(given.secret_file, env.secret));
   initNs = given.init_deadline_ns
                ? given.init_deadline_ns
                : env.initDeadlineNs.value_or(defaultInitDeadlineNs);
@@ -81,7 +84,6 @@ Status CommunicatorFactory::initialize(MeetingRequest &request,
                                        std::unique_ptr<coll_comm> &result) {
   std::unique_ptr<coll_comm> comm;
   request.env = &settings.env;
-  request.deadline = Deadline::after(settings.initNs);
   request.build = [&](Meeting &meeting) {
     return assemble(settings.env, settings.waitNs, settings.initNs,
                     std::move(meeting), comm);
@@ -112,6 +114,7 @@ Status CommunicatorFactory::fromId(int nranks, const coll_id &id, int rank,
   Settings settings;
   COLL_TRY(settings.read(config));
   MeetingRequest request;
+  request.deadline = Deadline::after(settings.initNs);
   request.rank = rank;
   request.nranks = nranks;
   COLL_TRY(readId(id, request.token));

@@ -202,6 +202,8 @@ static Status readExplicit(Launcher &launcher) {
   COLL_TRY(readRanks("COLL_RANK", "COLL_NRANKS", launcher));
   launcher.job = text("COLL_JOB");
   launcher.address = text("COLL_ADDRESS");
+  if (!launcher.address.empty())
+    launcher.title = "COLL_ADDRESS=" + launcher.address;
   if (launcher.job.empty() && launcher.address.empty() && launcher.nranks > 1)
     return Status::error(
         COLL_INVALID,
@@ -240,6 +242,7 @@ static Status readOpenMpi(Launcher &launcher) {
                          "PMIX_NAMESPACE nor OMPI_MCA_ess_base_jobid is: set "
                          "COLL_JOB to a text that is the job's own");
   launcher.job = id + " " + text("OMPI_MCA_orte_precondition_transports");
+  launcher.title = "job " + id + " of Open MPI";
   return Status::ok();
 }
 
@@ -320,8 +323,13 @@ Status readLauncher(Launcher &launcher) {
       continue;
     Launcher found;
     COLL_TRY(one.read(found));
-    if (variable("COLL_JOB"))
+    if (found.title.empty())
+      found.title =
+          format("job '%s' of %s", found.job.c_str(), found.name.c_str());
+    if (variable("COLL_JOB")) {
       found.job = text("COLL_JOB");
+      found.title = format("COLL_JOB=%s", found.job.c_str());
+    }
     launcher = std::move(found);
     return Status::ok();
   }

@@ -72,6 +72,7 @@ struct Launcher {
   int rank = -1, nranks = 0;
   /// The same text on all ranks of the job and on no other job of this user.
   std::string job;
+  std::string title; ///< how errors call the job
   /// "HOST:PORT" where rank 0 listens, or "": the ranks meet by `job` alone.
   std::string address;
 };
