@@ -31,7 +31,7 @@ struct Port {
   bool scaledRounded = false;  // ... and rounds to T (a copy of a leaf), before use. Of a Recv too, together with receivedScaled
   bool receivedScaled = false; // Recv of a raw leaf: the receiver multiplies
   uint32_t end = 0;            // Recv, Send: index into the rank's recvEnds or sendEnds
-  Location loc;                // Load, Store
+  Location loc = {};           // Load, Store
 };
 
 /// One pass over one chunk (its share of one round): all sources are combined by `expr` and the result, rounded to `type`, goes to every sink.

@@ -46,7 +46,7 @@ struct ProgramError {
   uint32_t tag = 0;
   uint32_t otherBlock = 0, otherStep = 0; ///< Race, MessageMismatch: the other access
   SiteId otherSite = kNone;
-  Location location;            ///< memory errors
+  Location location = {};       ///< memory errors
   const char *detail = "";
 };
 

@@ -23,9 +23,13 @@ struct FifoShape {
   uint32_t batch = 2;  ///< b: slots are given back so many at a time
   uint32_t slices = 1; ///< of a message (a round of a chunk's share); w
   uint32_t rounds = 1; ///< how often the program runs; slots are counted on
+  /// Of the last round: messages of chunks below `longChunks` have `lastSlices`, the others one less. 0: `slices`, all.
+  uint32_t lastSlices = 0, longChunks = kNone;
 
   /// Free slots a sender can count on whatever the alignment of batches.
   uint32_t guaranteedSlots() const { return slots - batch + 1; }
+  /// One round on these. A cycle of waits lies in one round, and dropping slices only weakens it: so if this run ends, every launch does.
+  FifoShape guaranteed() const { return {guaranteedSlots(), 1, slices, 1}; }
 };
 
 /// A block that cannot go on, and why.
@@ -44,19 +48,20 @@ struct DeadlockResult {
   bool isStuck = false;
   std::vector<BlockedAt> blocked; ///< every block that has not ended, by rank and block
   std::vector<BlockedAt> cycle;   ///< each waits for the next, the last for the first (or the last's partner is over)
-  bool isDecided = true;          ///< false: some program's ends do not match, nothing was run
+  bool isDecided = true;          ///< false: two blocks use one end of a channel, so timing decides; nothing was run
 };
 
 enum class Variant : uint8_t { OutOfPlace, InPlace };
 
 /// Greedy run of one member at exactly this shape.
-DeadlockResult runFifos(const ProgramMember &member, Variant variant, const FifoShape &shape);
+DeadlockResult runFifos(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape);
 
 /// Whether no launch gets stuck, whatever its counts, with messages of at most
-/// `shape.slices` slices. First by the guaranteed slots, which covers all
-/// alignments at once; if that fails, exactly: every length up to `slices`, for
-/// as many rounds as batches can be misaligned. Returns the run that got stuck.
-DeadlockResult findDeadlock(const ProgramMember &member, Variant variant, const FifoShape &shape);
+/// `shape.slices` slices. First by the guaranteed slots, which settles it if they
+/// suffice; else exactly: messages of every length up to `slices` in the last
+/// round, after as many full rounds as batches can be misaligned, with chunks
+/// that are longer than others. Returns the run that got stuck.
+DeadlockResult findDeadlock(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape);
 
 } // namespace coll
 

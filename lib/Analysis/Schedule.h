@@ -49,8 +49,8 @@ struct ScheduleRefusal {
   Variant variant = Variant::OutOfPlace;
   SiteId site = kNone; ///< in ProgramSet::sites
   uint64_t needed = 0, limit = 0;
-  FifoShape shape;     ///< Deadlock: at which
-  DeadlockResult deadlock;
+  FifoShape shape = {}; ///< Deadlock: at which
+  DeadlockResult deadlock = {};
 };
 
 constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64, maxStepPorts = 4096;

@@ -1,0 +1,160 @@
+//===- SchedulePlan.h - Which steps there are, and in which order -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The decisions of scheduling that concern several ranks, for one launch member.
+//
+// *Time.* A value is made one unit after what it is made of has been sent, and a
+// channel carries one message per unit. Ordering the steps of a rank by time,
+// sends before receives, is a legal order on FIFOs that hold one message; chunks
+// follow each other through a chain or a tree like through a pipeline; and where
+// the source is symmetric in the ranks, so is the order, because ties are broken
+// by the displacement between the two ranks. Along one channel time follows the
+// source, or what flows best (ScheduleFlow.cpp).
+//
+// *Taking over.* A value with one user, on its own rank, is computed in the step
+// of that user, if the receives this moves to a later time still happen in the
+// order of their channels. A copy to another type rides on the step that makes
+// the original, as one more sink.
+//
+// *Fused sends.* The j-th message of a channel can leave in the step that makes
+// its value exactly if no earlier message of the channel has a later producer;
+// all messages with that property can at once. The others, and all messages of
+// `in` leaves, are sent by a step that loads and sends, at their time or just
+// before the next fused one, whichever is earlier.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_SCHEDULEPLAN_H
+#define COLL_LIB_ANALYSIS_SCHEDULEPLAN_H
+
+#include "lib/Analysis/Schedule.h"
+
+#include <compare>
+
+namespace coll::sched {
+
+/// The place of a step in the order of its rank. `pre` orders sends that have to
+/// leave just before another step.
+struct Key {
+  uint32_t time = 0;
+  uint32_t kindAndDisplacement = 0;
+  uint32_t id = 0;
+  uint32_t preDisplacement = kNone, preId = kNone;
+  auto operator<=>(const Key &) const = default;
+
+  enum Kind : uint32_t { Send, Receive, Local };
+  static Key at(uint32_t time, Kind kind, uint32_t displacement, uint32_t id) {
+    return {time, uint32_t(kind) << 30 | displacement, id};
+  }
+  Key before(uint32_t displacement, uint32_t byId) const {
+    return {time, kindAndDisplacement, id, displacement, byId};
+  }
+};
+
+struct Message {
+  ValueId producer, consumer;
+  uint32_t channel;
+  ElemType wire;
+  bool hasVia;
+  bool isFused = false;
+};
+
+struct Channel {
+  Rank from, to;
+  uint32_t tag;
+  uint16_t sendBlock, recvBlock;
+};
+
+/// A step to be.
+struct Node {
+  enum Kind : uint8_t { Compute, Send } kind;
+  uint16_t block;
+  Rank rank;
+  ValueId value; ///< Compute: what is made. Send: what is loaded
+  Key key;
+  uint32_t firstSend = kNone, lastSend = kNone; ///< messages, linked by Plan::nextSend; lastSend: of Send only
+};
+
+enum class Role : uint8_t {
+  Dead,
+  Leaf,   ///< an `in` leaf, or a copy of one on its own rank: loaded where it is needed
+  Step,   ///< computed by a step of its own
+  Within, ///< computed inside the step of its only user
+  Rider   ///< another type of what a step computes: one more sink
+};
+
+/// Which of several messages a channel carries first.
+enum class Sequence : uint8_t { Source, Flow };
+
+class Plan {
+public:
+  Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const ScheduleOptions &options);
+
+  const ChunkGraph &graph;
+  std::vector<Role> roles;        // by value
+  std::vector<ValueId> hosts;     // by value: whose step computes it
+  std::vector<uint32_t> firstMessage; // by value: its remote operands' messages, in the order of the operands
+  std::vector<Message> messages;
+  std::vector<Channel> channels;
+  std::vector<Node> nodes;        // by rank, in order
+  std::vector<uint32_t> firstNode; // by rank
+  std::vector<uint32_t> nextSend; // by message: the next one of the same step
+  std::vector<ValueId> firstRider, nextRider; // by value: the riders of a step, linked
+  std::vector<uint32_t> firstOutput, outputsByValue; // of each value: indexes into graph.outputs
+  uint32_t numTags = 1;
+  uint32_t maxBlock = 0;
+
+  bool isLeaf(ValueId value) const { return roles[value] == Role::Leaf; }
+  /// The `in` leaf behind a Leaf.
+  ValueId leafOf(ValueId value) const {
+    const Value &v = graph.values[value];
+    return v.kind == Value::Input ? value : graph.operandsOf(v)->value;
+  }
+  bool isToken(ValueId value) const {
+    return graph.sizes[graph.extents[graph.values[value].extent].size].isToken();
+  }
+  /// Of the step that copies a leaf to `out`.
+  uint16_t blockOfCopy(ValueId value) const { return graph.map.blocks > 1 ? lanes[value] % graph.map.blocks : 0; }
+  /// (to - from) per dimension, modulo its size, as one number.
+  uint32_t displacement(Rank from, Rank to) const;
+
+private:
+  struct Use {
+    uint32_t count = 0;
+    ValueId user = kNone; // of the last one
+  };
+  struct Tags;
+  void findLive();
+  void indexOutputs();
+  void placeMessages();
+  void placeMessagesOf(ValueId value, Tags &tags);
+  uint32_t blockOf(ValueId value, const Mapping &mapping, bool atReceiver) const;
+  void assignTimes();
+  void assignTimesByFlow(uint32_t latency, uint32_t capacity);
+  std::vector<ValueId> inOrder() const;
+  void chooseRiders();
+  bool hasOneUse(ValueId value) const;
+  bool mayTakeOver(ValueId value) const;
+  void chooseHosts();
+  bool mentionsRows(ValueId value) const;
+  void fuseSends();
+  void fuseSendsOf(uint32_t channel, std::span<const uint32_t> ordered);
+  void makeNodes();
+  void mergeSends();
+  bool canMerge(const Node &node, const Node &next) const;
+
+  Fusion fusion;
+  Sequence sequence;
+  uint32_t maxSources;
+  std::vector<Use> uses;
+  std::vector<uint32_t> lanes;       // by value: the chunk it descends from
+  std::vector<uint32_t> coordinates; // rank * dims + dim
+  std::vector<Key> keys;             // by value: of the step that computes it
+  std::vector<uint32_t> times;       // by value: when it would be computed by itself
+  std::vector<uint16_t> blocks;      // by value
+  std::vector<uint16_t> sourceCount; // by value that is a step
+  std::vector<Key> sendKeys;         // by message, of those that are not fused
+};
+
+} // namespace coll::sched
+
+#endif // COLL_LIB_ANALYSIS_SCHEDULEPLAN_H

@@ -1,0 +1,139 @@
+//===- ScheduleSends.cpp - Which step sends which message -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The second half of Plan: the senders' side of every channel, and the steps.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/SchedulePlan.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace coll;
+using namespace coll::sched;
+
+void Plan::fuseSends() {
+  // Messages by channel; on a channel they are in the order of their time.
+  std::vector<uint32_t> first(channels.size() + 1, 0), ordered(messages.size());
+  for (const Message &message : messages)
+    ++first[message.channel + 1];
+  for (size_t c = 0; c < channels.size(); ++c)
+    first[c + 1] += first[c];
+  std::vector<uint32_t> next(first.begin(), first.end() - 1);
+  for (uint32_t m = 0; m < messages.size(); ++m)
+    ordered[next[messages[m].channel]++] = m;
+  sendKeys.resize(messages.size());
+  if (sequence == Sequence::Flow)
+    for (uint32_t c = 0; c < channels.size(); ++c)
+      std::sort(ordered.begin() + first[c], ordered.begin() + first[c + 1],
+                [&](uint32_t a, uint32_t b) { return times[messages[a].consumer] < times[messages[b].consumer]; });
+  for (uint32_t c = 0; c < channels.size(); ++c)
+    fuseSendsOf(c, {ordered.data() + first[c], ordered.data() + first[c + 1]});
+  makeNodes();
+  mergeSends();
+}
+
+void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
+  const Channel &channel = channels[c];
+  const uint32_t distance = displacement(channel.from, channel.to);
+  Key latest; // of the producers so far
+  bool isFirst = true;
+  for (uint32_t m : ordered) {
+    Message &message = messages[m];
+    if (isLeaf(message.producer))
+      continue;
+    ValueId host = hosts[message.producer];
+    message.isFused = fusion != Fusion::None && blocks[host] == channel.sendBlock &&
+                      (isFirst || latest < keys[host]);
+    latest = isFirst ? keys[host] : std::max(latest, keys[host]);
+    isFirst = false;
+  }
+  Key following{kNone, kNone, kNone}; // the next fused message's
+  for (size_t i = ordered.size(); i-- > 0;) {
+    const Message &message = messages[ordered[i]];
+    if (message.isFused) {
+      following = keys[hosts[message.producer]];
+      continue;
+    }
+    Key own = Key::at(times[message.consumer], Key::Send, distance, message.consumer);
+    sendKeys[ordered[i]] = own < following ? own : following.before(distance, message.consumer);
+  }
+}
+
+void Plan::makeNodes() {
+  nextSend.assign(messages.size(), kNone);
+  std::vector<uint32_t> fused;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (roles[v] == Role::Step)
+      nodes.push_back({Node::Compute, blocks[v], graph.values[v].rank, v, keys[v]});
+  for (uint32_t m = 0; m < messages.size(); ++m) {
+    const Message &message = messages[m];
+    const Channel &channel = channels[message.channel];
+    if (message.isFused)
+      fused.push_back(m);
+    else
+      nodes.push_back({Node::Send, channel.sendBlock, channel.from, message.producer, sendKeys[m], m, m});
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const Node &a, const Node &b) {
+    return std::tie(a.rank, a.key, a.firstSend) < std::tie(b.rank, b.key, b.firstSend);
+  });
+  // The sinks of a step by displacement, which is the same for ranks alike.
+  auto place = [&](uint32_t m) {
+    const Channel &channel = channels[messages[m].channel];
+    return std::tuple(hosts[messages[m].producer], displacement(channel.from, channel.to), m);
+  };
+  std::sort(fused.begin(), fused.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
+  std::vector<uint32_t> firstOf(graph.values.size(), kNone);
+  for (size_t i = fused.size(); i-- > 0;) {
+    uint32_t &first = firstOf[hosts[messages[fused[i]].producer]];
+    nextSend[fused[i]] = first;
+    first = fused[i];
+  }
+  for (Node &node : nodes)
+    if (node.kind == Node::Compute)
+      node.firstSend = firstOf[node.value];
+}
+
+/// Whether `next`, which sends one message, may be part of `node`: both send the
+/// same value, read in the same way.
+bool Plan::canMerge(const Node &node, const Node &next) const {
+  if (node.kind != Node::Send || next.kind != Node::Send)
+    return false;
+  if (!isLeaf(node.value) || !isLeaf(next.value))
+    return node.value == next.value;
+  const Value &a = graph.values[node.value], &b = graph.values[next.value];
+  if (leafOf(node.value) != leafOf(next.value) || a.type != b.type)
+    return false;
+  if (!graph.reduces || a.kind != b.kind)
+    return !graph.reduces;
+  return a.kind == Value::Op || messages[node.firstSend].hasVia == messages[next.firstSend].hasVia;
+}
+
+/// Sends of one value that follow each other in a block, on different channels,
+/// become one step with several sinks: the value is read once.
+void Plan::mergeSends() {
+  std::vector<Node> merged;
+  std::vector<uint32_t> lastOfBlock(maxBlock + 1), lastOfChannel(channels.size(), kNone);
+  firstNode.assign(graph.numRanks() + 1, 0);
+  size_t i = 0;
+  for (Rank rank = 0; rank < graph.numRanks(); ++rank) {
+    firstNode[rank] = merged.size();
+    std::fill(lastOfBlock.begin(), lastOfBlock.end(), kNone);
+    for (; i < nodes.size() && nodes[i].rank == rank; ++i) {
+      const Node &node = nodes[i];
+      uint32_t &last = lastOfBlock[node.block];
+      uint32_t *sender = node.kind == Node::Send ? &lastOfChannel[messages[node.firstSend].channel] : nullptr;
+      if (last != kNone && canMerge(merged[last], node) && *sender != last) {
+        nextSend[merged[last].lastSend] = node.firstSend;
+        merged[last].lastSend = node.firstSend;
+      } else {
+        last = merged.size();
+        merged.push_back(node);
+      }
+      if (sender)
+        *sender = last;
+    }
+  }
+  firstNode[graph.numRanks()] = merged.size();
+  nodes = std::move(merged);
+}
