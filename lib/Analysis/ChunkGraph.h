@@ -11,6 +11,7 @@
 #define COLL_LIB_ANALYSIS_CHUNKGRAPH_H
 
 #include "lib/Support/Source.h"
+#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ using ExtentId = uint32_t;
 using SiteId = uint32_t;
 using MappingId = uint32_t;
 constexpr uint32_t kNone = ~0u;
+
+/// For what there are millions of: grows by realloc, which moves page tables, where std::vector copies and needs all of it twice.
+template <typename T> using BigVector = llvm::SmallVector<T, 0>;
 
 /// What a value is stored or sent as. T is the launch's dtype; Accum is f32 for f16, bf16 and fp8, else T.
 enum class ElemType : uint8_t { T, Accum, F16, BF16, F32, F64, E4M3, E5M2, MXE4M3 };
@@ -180,12 +184,12 @@ struct ChunkGraph {
   std::vector<SizeSymbol> sizes;
   std::vector<Extent> extents;
   std::vector<Site> sites;
-  std::vector<Term> terms;
-  std::vector<uint32_t> termOperands;
+  BigVector<Term> terms;
+  BigVector<uint32_t> termOperands;
   std::vector<ValueExpr> exprs;
-  std::vector<Operand> operands;
-  std::vector<Value> values;
-  std::vector<Output> outputs;       // sorted by rank, buffer, part, chunk
+  BigVector<Operand> operands;
+  BigVector<Value> values;
+  BigVector<Output> outputs;       // sorted by rank, buffer, part, chunk
   std::vector<InplacePair> inplace;  // sorted by rank
   std::vector<Function> functions;
   std::vector<Mapping> mappings;     // [0] is the empty one

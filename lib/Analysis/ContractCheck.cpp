@@ -29,32 +29,38 @@ void ContractCheck::expand(uint32_t id) {
     operands.clear();
     bool isEmpty = false;
     for (auto [i, read] : llvm::enumerate(expr.reads)) {
-      const Array &array = m.state.arrays[read.view.array];
       uint32_t cell = cells[i].empty() ? 0 : cells[i][e];
-      if (m.graph.buffers[array.buffer].kind != Buffer::Out) {
-        Cell at = m.state.cellOf(array, cell);
-        operands.push_back(m.builder.terms.leaf(at.buffer, at.part, at.chunk, read.rank));
-        continue;
-      }
-      ValueId value = m.state.peek(read.view.array, read.rank, cell);
-      isEmpty |= value == kNone;
-      operands.push_back(value == kNone ? kNone : m.graph.values[value].term);
+      operands.push_back(termAt(read.view.array, read.rank, cell));
+      isEmpty |= operands.back() == kNone;
     }
     expansions[id].push_back(
         isEmpty ? kNone : m.builder.terms.evaluate(nodes, operands, ElemType::Accum));
   }
 }
 
-TermId ContractCheck::expected(uint32_t expectation, uint32_t element) {
-  if (expansions.size() <= expectation || expansions[expectation].empty())
-    expand(expectation);
-  return expansions[expectation][element];
+/// A leaf, or what an `out` holds.
+TermId ContractCheck::termAt(uint32_t id, Rank rank, uint32_t cell) {
+  const Array &array = m.state.arrays[id];
+  if (m.graph.buffers[array.buffer].kind != Buffer::Out) {
+    Cell at = m.state.cellOf(array, cell);
+    return m.builder.terms.leaf(at.buffer, at.part, at.chunk, rank);
+  }
+  ValueId value = m.state.peek(id, rank, cell);
+  return value == kNone ? kNone : m.graph.values[value].term;
+}
+
+TermId ContractCheck::expected(const Promise &promise) {
+  if (promise.isLocation)
+    return termAt(promise.what, promise.from, promise.element);
+  if (expansions.size() <= promise.what || expansions[promise.what].empty())
+    expand(promise.what);
+  return expansions[promise.what][promise.element];
 }
 
 bool ContractCheck::run() {
   for (auto [i, promise] : llvm::enumerate(m.promises)) {
     ValueId value = held(promise);
-    TermId want = expected(promise.expectation, promise.element);
+    TermId want = expected(promise);
     bool isKept = value != kNone && want != kNone &&
                   meanings(m.graph.values[value].term) == meanings(want);
     if (m.sink.failure)
@@ -69,16 +75,17 @@ bool ContractCheck::run() {
 // Bits
 //===----------------------------------------------------------------------===//
 
-/// Of each value, which computations of reduce_any it comes from; 0: none.
+/// Of each value, which computations of reduce_any it comes from; 0: none. Empty
+/// if there are none at all.
 /// Two of them may give different bits for the same term.
 std::vector<uint64_t> ContractCheck::hardwareSums() {
-  std::vector<uint64_t> sums(m.graph.values.size());
   bool isAny = llvm::any_of(m.graph.exprs, [](const ValueExpr &expr) {
     return llvm::any_of(expr.nodes,
                         [](const ExprNode &node) { return node.kind == ExprNode::FoldAny; });
   });
   if (!isAny)
-    return sums;
+    return {};
+  std::vector<uint64_t> sums(m.graph.values.size());
   for (auto [id, value] : llvm::enumerate(m.graph.values)) {
     for (uint32_t i = 0; i < value.numOperands; ++i) {
       uint64_t from = sums[m.graph.operandsOf(value)[i].value];
@@ -97,14 +104,19 @@ std::vector<uint64_t> ContractCheck::hardwareSums() {
 
 ContractCheck::Comparison ContractCheck::compareBits() {
   std::vector<uint64_t> sums = hardwareSums();
-  // The first promise of each element, if it is about the same array and cell.
-  std::vector<std::vector<uint32_t>> first(m.expectations.size());
+  // Promises of the same are found by the first of them: of an expectation's
+  // element, or of a location.
+  std::vector<std::vector<uint32_t>> first(m.expectations.size()),
+      firstOf(m.state.arrays.size());
   Comparison result;
   for (auto [i, promise] : llvm::enumerate(m.promises)) {
-    std::vector<uint32_t> &elements = first[promise.expectation];
-    if (elements.size() <= promise.element)
-      elements.resize(promise.element + 1, kNone);
-    uint32_t &before = elements[promise.element];
+    size_t at = promise.element;
+    if (promise.isLocation)
+      at += size_t(promise.from) * m.state.arrays[promise.what].cells;
+    std::vector<uint32_t> &known = (promise.isLocation ? firstOf : first)[promise.what];
+    if (known.size() <= at)
+      known.resize(std::max(at + 1, 2 * known.size()), kNone);
+    uint32_t &before = known[at];
     if (before == kNone)
       before = i;
     const Promise &other = m.promises[before];
@@ -114,7 +126,7 @@ ContractCheck::Comparison ContractCheck::compareBits() {
     Agreement agreement = Agreement::Yes;
     if (m.graph.values[a].term != m.graph.values[b].term)
       agreement = Agreement::No;
-    else if (sums[a] != sums[b])
+    else if (!sums.empty() && sums[a] != sums[b])
       agreement = Agreement::Hardware;
     bool isWorse = agreement == Agreement::No ? result.agreement != Agreement::No
                                               : agreement != Agreement::Yes &&
@@ -135,7 +147,7 @@ void ContractCheck::markComplete() {
     return whole.contains({print.x, print.y});
   };
   for (const Promise &promise : m.promises) {
-    Fingerprint print = meanings(expected(promise.expectation, promise.element));
+    Fingerprint print = meanings(expected(promise));
     whole.insert({print.x, print.y});
   }
   for (Value &value : m.graph.values) {

@@ -23,9 +23,8 @@ public:
   uint64_t numWrong = 0;
   size_t firstWrong = 0; ///< the first promise that is broken
 
-  /// What element e of an expectation means; kNone: it reads an `out` that
-  /// nobody wrote.
-  TermId expected(uint32_t expectation, uint32_t element);
+  /// What is promised; kNone: it is that of an `out` that nobody wrote.
+  TermId expected(const Promise &promise);
   ValueId held(const Promise &promise) {
     return m.state.peek(promise.array, promise.rank, promise.cell);
   }
@@ -44,6 +43,7 @@ public:
 
 private:
   void expand(uint32_t expectation);
+  TermId termAt(uint32_t array, Rank rank, uint32_t cell);
   std::vector<uint64_t> hardwareSums();
 
   /// By expectation, once it is needed: a term per element.

@@ -34,6 +34,7 @@ private:
   void blameDouble(size_t outputWrite);
   void blameForeign(size_t outputWrite);
   void blamePlus(size_t outputWrite);
+  void blameComputation(size_t outputWrite);
   void blame(ValueId value);
 
   ContractCheck &check;
@@ -95,7 +96,8 @@ bool Explainer::compareParts(TermId promised, TermId held) {
     fault.kind = kind;
     fault.part = parts[0].term;
     fault.count = parts[0].count;
-    fault.numParts = parts.size();
+    for (const Meanings::Part &part : parts)
+      fault.parts.push_back(part.term);
     return true;
   };
   if (!foreign.empty())
@@ -106,8 +108,8 @@ bool Explainer::compareParts(TermId promised, TermId held) {
 }
 
 void Explainer::compare(TermId promised, TermId held) {
-  fault.promised = promised = meanings.strip(promised);
-  fault.held = held = meanings.strip(held);
+  fault.promisedThere = promised = meanings.strip(promised);
+  fault.heldThere = held = meanings.strip(held);
   fault.kind = ContractFault::Wrong;
   const TermTable &terms = m.builder.terms;
   Term::Kind want = kindOf(promised), have = kindOf(held);
@@ -218,7 +220,7 @@ void Explainer::blameMissing(size_t outputWrite) {
 
 void Explainer::blameDouble(size_t outputWrite) {
   std::vector<uint32_t> counts =
-      meanings.countsOf(meanings(fault.part), kindOf(fault.promised));
+      meanings.countsOf(meanings(fault.part), kindOf(fault.promisedThere));
   auto countOf = [&](ValueId value) { return counts[m.graph.values[value].term]; };
   ValueId value = trace[outputWrite].after;
   fault.culprit = trace[outputWrite].site;
@@ -256,8 +258,14 @@ void Explainer::blameDouble(size_t outputWrite) {
 
 /// Follows the part down to where it enters.
 void Explainer::blameForeign(size_t outputWrite) {
-  fault.culprit = trace[outputWrite].site;
-  fault.culpritPlace = trace[outputWrite].place;
+  blame(trace[outputWrite].after);
+  if (fault.culprit == kNone) { // an input, copied within its rank
+    fault.culprit = trace[outputWrite].site;
+    fault.culpritPlace = trace[outputWrite].place;
+  }
+  if (trace[outputWrite].site != fault.culprit)
+    fault.chain.push_back(
+        {Link::Output, trace[outputWrite].site, trace[outputWrite].place});
   ValueId value = trace[outputWrite].after;
   size_t at = outputWrite;
   Fingerprint print = meanings(fault.part);
@@ -281,6 +289,22 @@ void Explainer::blameForeign(size_t outputWrite) {
     if (isNew && meanings(m.graph.values[value].term) == print)
       fault.chain.push_back({Link::CameFrom, trace[at].site, trace[at].place});
   }
+}
+
+/// Whoever computed what was only copied since.
+void Explainer::blameComputation(size_t outputWrite) {
+  ValueId value = trace[outputWrite].after;
+  while (m.graph.values[value].kind == Value::Op &&
+         m.graph.values[value].expr == GraphBuilder::identity)
+    value = m.graph.operandsOf(m.graph.values[value])->value;
+  if (m.graph.values[value].kind == Value::Input)
+    value = trace[outputWrite].after;
+  blame(value);
+  if (fault.culprit == kNone)
+    fault.culprit = trace[outputWrite].site;
+  else if (fault.culprit != trace[outputWrite].site)
+    fault.chain.push_back(
+        {Link::Output, trace[outputWrite].site, trace[outputWrite].place});
 }
 
 void Explainer::blamePlus(size_t outputWrite) {
@@ -309,11 +333,11 @@ ContractFault Explainer::explain() {
   fault.numPromises = m.promises.size();
   fault.isPlainReduce = m.isPlainReduceOnly && m.code.reduces;
   ValueId value = check.held(fault.promise);
-  TermId promised = check.expected(fault.promise.expectation, fault.promise.element);
+  TermId promised = check.expected(fault.promise);
+  fault.promised = promised;
   size_t outputWrite = lastWriteTo(fault.place);
   if (value == kNone || promised == kNone || outputWrite == noWrite) {
     fault.kind = ContractFault::Unwritten;
-    fault.promised = promised;
     return fault;
   }
   compare(promised, m.graph.values[value].term);
@@ -328,7 +352,7 @@ ContractFault Explainer::explain() {
   else if (fault.part != kNone)
     blameForeign(outputWrite);
   else
-    fault.culprit = trace[outputWrite].site;
+    blameComputation(outputWrite);
   return fault;
 }
 

@@ -26,12 +26,14 @@ struct ContractFault {
   Promise promise;
   Place place; ///< the location of `out`
   uint64_t numWrong = 0, numPromises = 0;
-  bool isPlainReduce = false; ///< it is promised reduce(in@all)
-  TermId held = kNone, promised = kNone;
+  bool isPlainReduce = false; ///< it is promised reduce(in@all), as all are
+  TermId promised = kNone; ///< the whole of it
+  /// Where both differ: within the arguments below.
+  TermId heldThere = kNone, promisedThere = kNone;
 
-  TermId part = kNone;    ///< the contribution; kNone: the terms differ otherwise
-  uint64_t count = 0;     ///< how often it is there
-  uint64_t numParts = 0;  ///< how many are missing, double or foreign like it
+  TermId part = kNone; ///< the contribution; kNone: the terms differ otherwise
+  uint64_t count = 0;  ///< how often it is there
+  std::vector<TermId> parts; ///< all that are missing, double or foreign like it
   /// Which argument of which function differs, from the outside in.
   std::vector<std::pair<uint16_t, uint32_t>> arguments;
 

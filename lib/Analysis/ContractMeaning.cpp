@@ -41,12 +41,9 @@ Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<
     seed = mix(seed ^ dim);
   seedX = mix(seed + 1);
   seedY = mix(seed + 2);
-  all.reserve(terms.size());
-}
-
-void Meanings::update() {
-  while (all.size() < terms.size())
-    all.push_back(entryOf(all.size()));
+  hasTokens = llvm::any_of(graph.sizes, [](const SizeSymbol &s) { return s.isToken(); });
+  prints.reserve(terms.size());
+  kinds.reserve(terms.size());
 }
 
 TermId Meanings::strip(TermId term) const {
@@ -82,73 +79,71 @@ bool Meanings::tokensOf(TermId term, std::vector<TermId> &tokens) const {
   return true;
 }
 
-/// The operand is part of the same multiset as what it is an operand of.
-bool Meanings::continues(Term::Kind kind, TermId operand) const {
-  return all[operand].kind == kind;
-}
-
-Meanings::Entry Meanings::foldOf(TermId term) {
+/// A fold of tokens only is the sum over the set of them.
+Fingerprint Meanings::tokenFoldOf(TermId term) {
   std::vector<TermId> tokens;
-  bool isToken = true;
-  Entry entry{{}, Term::Fold};
-  for (TermId op : terms.operandsOf(term)) {
-    isToken = isToken && tokensOf(op, tokens);
-    entry.print = plus(entry.print, all[op].print);
-  }
-  if (!isToken)
-    return entry;
+  for (TermId op : terms.operandsOf(term))
+    if (!tokensOf(op, tokens))
+      return foldOf(term);
   llvm::sort(tokens);
   tokens.erase(llvm::unique(tokens), tokens.end());
   numTokens += tokens.size();
-  if (numTokens > maxTokens)
+  if (numTokens > maxTokens) {
     sink.fail({.fault = Fault::TooManyValues});
-  entry.print = {};
+    return {};
+  }
+  Fingerprint sum;
   for (TermId leaf : tokens)
-    entry.print = plus(entry.print, all[leaf].print);
-  if (numTokens <= maxTokens)
-    tokenSets[term] = std::move(tokens);
-  return entry;
+    sum = plus(sum, prints[leaf]);
+  tokenSets[term] = std::move(tokens);
+  return sum;
 }
 
-Meanings::Entry Meanings::entryOf(TermId id) {
+Fingerprint Meanings::foldOf(TermId term) {
+  Fingerprint sum;
+  for (TermId op : terms.operandsOf(term))
+    sum = plus(sum, prints[op]);
+  return sum;
+}
+
+void Meanings::add(TermId id) {
   const Term term = terms[id];
   llvm::ArrayRef<uint32_t> ops = terms.operandsOf(id);
   switch (term.kind) {
   case Term::Leaf: {
     uint64_t rank = isSame[ops[0]] ? 0 : ops[3];
     Fingerprint name{uint64_t(ops[0]) << 32 | ops[1], uint64_t(ops[2]) << 32 | rank};
-    return {hash(Term::Leaf, name), Term::Leaf};
+    return push(hash(Term::Leaf, name), Term::Leaf);
   }
   case Term::Round:
-    return all[ops[0]];
+    return push(prints[ops[0]], kinds[ops[0]]);
   case Term::Fold:
   case Term::FoldAny:
-    return foldOf(id);
+    return push(hasTokens ? tokenFoldOf(id) : foldOf(id), Term::Fold);
   case Term::Add: {
     if (plusIsFold)
-      return foldOf(id);
+      return push(foldOf(id), Term::Fold);
     Fingerprint sum;
     for (TermId op : ops) {
       // A fold is an element of its own: its print is the sum of other ones.
-      Fingerprint addend = all[op].print;
-      if (all[op].kind == Term::Add)
+      Fingerprint addend = prints[op];
+      if (kinds[op] == Term::Add)
         addend = addends.lookup(strip(op));
-      else if (all[op].kind == Term::Fold)
+      else if (kinds[op] == Term::Fold)
         addend = hash(Term::Fold, addend);
       sum = plus(sum, addend);
     }
     addends[id] = sum;
-    return {hash(Term::Add, sum), Term::Add};
+    return push(hash(Term::Add, sum), Term::Add);
   }
   case Term::Apply: {
     Fingerprint print{term.function, ops.size()};
     for (TermId op : ops)
-      print = hash(Term::Apply + all[op].kind * 8, {print.x ^ all[op].print.x,
-                                                   print.y + all[op].print.y});
-    return {hash(Term::Apply, print), Term::Apply};
+      print = hash(Term::Apply + kinds[op] * 8,
+                   {print.x ^ prints[op].x, print.y + prints[op].y});
+    return push(hash(Term::Apply, print), Term::Apply);
   }
   }
-  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,10 +158,10 @@ static uint64_t addCounts(uint64_t a, uint64_t b) {
 std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
   update();
   term = strip(term);
-  Term::Kind kind = all[term].kind;
+  Term::Kind kind = kinds[term];
   std::map<Fingerprint, Part> parts;
   if (kind != Term::Fold && kind != Term::Add) {
-    parts[all[term].print] = {term, 1};
+    parts[prints[term]] = {term, 1};
     return parts;
   }
   bool isTokens = tokenSets.contains(term);
@@ -177,12 +172,12 @@ std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
     todo.erase(todo.begin());
     for (TermId op : terms.operandsOf(id)) {
       op = strip(op);
-      if (continues(kind, op)) {
+      if (kinds[op] == kind) {
         uint64_t &n = todo[op];
         n = addCounts(n, count);
         continue;
       }
-      Part &part = parts.try_emplace(all[op].print, Part{op, 0}).first->second;
+      Part &part = parts.try_emplace(prints[op], Part{op, 0}).first->second;
       part.count = isTokens ? 1 : addCounts(part.count, count);
     }
   }
@@ -191,11 +186,11 @@ std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
 
 std::vector<uint32_t> Meanings::countsOf(Fingerprint part, Term::Kind kind) {
   update();
-  std::vector<uint32_t> counts(all.size());
-  for (TermId id = 0; id < all.size(); ++id) {
-    if (all[id].print == part) {
+  std::vector<uint32_t> counts(prints.size());
+  for (TermId id = 0; id < prints.size(); ++id) {
+    if (prints[id] == part) {
       counts[id] = 1;
-    } else if (all[id].kind == kind) {
+    } else if (kinds[id] == kind) {
       uint64_t sum = 0;
       for (TermId op : terms.operandsOf(id))
         sum += counts[op];

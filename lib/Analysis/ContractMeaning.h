@@ -39,9 +39,8 @@ public:
 
   Fingerprint operator()(TermId term) {
     update();
-    return all[term].print;
+    return prints[term];
   }
-  bool isSum(TermId term) const { return all[term].kind == Term::Add; }
   /// The term without the roundings around it.
   TermId strip(TermId term) const;
   /// The leaf itself, or that of rank 0 if all are the same.
@@ -57,16 +56,19 @@ public:
   std::vector<uint32_t> countsOf(Fingerprint part, Term::Kind kind);
 
 private:
-  struct Entry {
-    Fingerprint print;
-    Term::Kind kind; ///< Fold also for FoldAny; of what is rounded
-  };
-  void update();
-  Entry entryOf(TermId term);
-  Entry foldOf(TermId term);
+  void update() {
+    while (prints.size() < terms.size())
+      add(prints.size());
+  }
+  void add(TermId term);
+  void push(Fingerprint print, Term::Kind kind) {
+    prints.push_back(print);
+    kinds.push_back(kind);
+  }
+  Fingerprint foldOf(TermId term);
+  Fingerprint tokenFoldOf(TermId term);
   bool isToken(TermId leaf) const;
   bool tokensOf(TermId term, std::vector<TermId> &tokens) const;
-  bool continues(Term::Kind kind, TermId operand) const;
   Fingerprint hash(uint64_t tag, Fingerprint a) const;
 
   const ChunkGraph &graph;
@@ -75,8 +77,10 @@ private:
   Sink &sink;
   bool plusIsFold;
   uint64_t seedX, seedY;
-  std::vector<Entry> all;
-  /// Of sums: the sum of the addends, before it is hashed.
+  BigVector<Fingerprint> prints;
+  BigVector<uint8_t> kinds; ///< Term::Kind, Fold also for FoldAny; of what is rounded
+  bool hasTokens;
+  /// Of sums that are no folds: the sum of the addends, before it is hashed.
   llvm::DenseMap<TermId, Fingerprint> addends;
   /// Of folds of tokens: the leaves, sorted.
   llvm::DenseMap<TermId, std::vector<TermId>> tokenSets;

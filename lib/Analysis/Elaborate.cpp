@@ -70,10 +70,14 @@ static std::vector<uint32_t> loopsAround(const Bytecode &code, SiteId site) {
 }
 
 static void findGroup(const Bytecode &code, const Parameters &params, ContractFault &fault) {
-  unsigned trials = 0;
-  for (uint32_t loop : loopsAround(code, fault.culprit)) {
-    if (trials++ == maxTrials)
-      return;
+  std::vector<uint32_t> loops = loopsAround(code, fault.culprit);
+  for (const ContractFault::Link &link : fault.chain)
+    for (uint32_t loop : loopsAround(code, link.site))
+      if (!llvm::is_contained(loops, loop))
+        loops.push_back(loop);
+  if (loops.size() > maxTrials)
+    loops.resize(maxTrials);
+  for (uint32_t loop : loops) {
     Execution trial(code, params);
     trial.machine.groupedLoop = loop;
     if (trial.run()) {

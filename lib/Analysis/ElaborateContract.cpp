@@ -137,6 +137,8 @@ static bool isPlainReduce(const ExprRef &expr, const State &state, const ChunkGr
     return false;
   std::vector<bool> seen(n);
   for (const ReadRef &read : expr.reads) {
+    if (read.rank == kNone)
+      return n == 1;
     const Array &array = state.arrays[read.view.array];
     const View &first = expr.reads[0].view;
     if (array.buffer == kNone || graph.buffers[array.buffer].kind != Buffer::In ||
@@ -178,10 +180,8 @@ static std::string keyOf(const ExprRef &expr) {
 
 uint32_t Machine::expectationOf(ExprRef expr) {
   auto [it, isNew] = expectationIndex.try_emplace(keyOf(expr), expectations.size());
-  if (isNew) {
-    isPlainReduceOnly &= isPlainReduce(expr, state, graph);
+  if (isNew)
     expectations.push_back(std::move(expr));
-  }
   return it->second;
 }
 
@@ -205,7 +205,30 @@ bool Machine::ensure(Frame &frame, const Instr &in) {
         ranks.push_back(r);
   }
   state.cellsOf(view, targetCells);
-  bool isAnyOwn = llvm::any_of(expr.reads, [](const ReadRef &r) { return r.rank == kNone; });
+  isPlainReduceOnly &= isPlainReduce(expr, state, graph);
+  if (!countSteps(targetCells.size() * ranks.size(), site))
+    return false;
+  bool isLocation =
+      !expr.isComputed() && !state.arrays[expr.reads[0].view.array].isBroadcast;
+  return isLocation ? promiseLocations(expr.reads[0], view.array, ranks, site)
+                    : promiseValues(expr, view.array, ranks, site);
+}
+
+bool Machine::promiseLocations(const ReadRef &read, uint32_t array,
+                               llvm::ArrayRef<Rank> ranks, SiteId site) {
+  llvm::SmallVector<uint32_t> cells;
+  state.cellsOf(read.view, cells);
+  for (Rank r : ranks)
+    for (auto [to, from] : llvm::zip_equal(targetCells, cells))
+      promises.push_back({r, array, to, site, true, read.view.array, from,
+                          read.rank == kNone ? r : read.rank});
+  return true;
+}
+
+bool Machine::promiseValues(const ExprRef &expr, uint32_t array,
+                            llvm::ArrayRef<Rank> ranks, SiteId site) {
+  bool isAnyOwn =
+      llvm::any_of(expr.reads, [](const ReadRef &r) { return r.rank == kNone; });
   uint32_t expectation = kNone;
   for (Rank r : ranks) {
     if (isAnyOwn || expectation == kNone) {
@@ -214,7 +237,8 @@ bool Machine::ensure(Frame &frame, const Instr &in) {
       expectation = expectationOf(std::move(filled));
     }
     for (auto [element, cell] : llvm::enumerate(targetCells))
-      promises.push_back({r, view.array, cell, site, expectation, uint32_t(element)});
+      promises.push_back(
+          {r, array, cell, site, false, expectation, uint32_t(element), kNone});
   }
-  return countSteps(targetCells.size() * ranks.size(), site);
+  return true;
 }

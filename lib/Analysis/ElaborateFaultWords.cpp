@@ -3,6 +3,8 @@
 
 #include "lib/Analysis/ElaborateWords.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace coll;
 using namespace coll::elab;
 
@@ -42,12 +44,13 @@ void Words::addWaits(Diagnostic &d, const RegionFault &fault) {
     isSend[link.site] = link.isSend;
     isSend[link.counterpart] = !link.isSend;
   }
-  for (auto &[site, who] : waiting)
-    d.note(range(site), ranks(who) + (who.size() == 1 || ranks(who) == "every rank"
-                                          ? " waits here, "
-                                          : " wait here, ") +
-                            (isSend[site] ? "until its message is taken"
-                                          : "for a message that was not sent"));
+  for (auto &[site, who] : waiting) {
+    bool isOne = who.size() == 1 || ranks(who) == "every rank";
+    d.note(range(site), ranks(who) + (isOne ? " waits here, " : " wait here, ") +
+                            (!isSend[site] ? "for a message that was not sent"
+                             : isOne       ? "until its message is taken"
+                                           : "until their messages are taken"));
+  }
   for (auto &[site, who] : wanted)
     d.note(range(site),
            std::string("the ") + (isSend[site] ? "send" : "receive") +
@@ -97,18 +100,20 @@ void Words::reportDeadlock(const RegionFault &fault) {
 // Contract
 //===----------------------------------------------------------------------===//
 
-/// "the input of rank 4", or the location's name.
+/// "the input of rank 4", "the inputs of ranks 1 and 2", or the terms.
 std::string Words::contribution(const ContractFault &fault) const {
   const TermTable &terms = m.builder.terms;
-  std::string more =
-      fault.numParts > 1 ? " and " + str(fault.numParts - 1) + " more" : "";
-  if (fault.isPlainReduce && terms[fault.part].kind == Term::Leaf) {
-    std::string who = rank(terms.operandsOf(fault.part)[3]);
-    if (fault.numParts > 1)
-      return "the inputs of rank " + who + more;
-    return "the input of rank " + who;
+  bool isInput = fault.isPlainReduce && llvm::all_of(fault.parts, [&](TermId part) {
+                   return terms[part].kind == Term::Leaf;
+                 });
+  if (isInput) {
+    std::vector<Rank> who;
+    for (TermId part : fault.parts)
+      who.push_back(terms.operandsOf(part)[3]);
+    return (who.size() == 1 ? "the input of " : "the inputs of ") + ranks(who);
   }
-  return term(fault.part) + more;
+  size_t others = fault.parts.size() - 1;
+  return term(fault.part) + (others ? " and " + str(others) + " more" : "");
 }
 
 Words::Message Words::contractMessage(const ContractFault &fault) const {
@@ -133,10 +138,10 @@ Words::Message Words::contractMessage(const ContractFault &fault) const {
     std::string times = fault.count > 2 ? str(fault.count) + " times" : "twice";
     if (fault.culpritPlace.array == kNone || isOutput)
       return {Slug::DoubleContribution, output + " has " + part + " " + times + where};
-    return {Slug::DoubleContribution, "this adds " + part + " to " +
-                                          place(fault.culpritPlace) +
-                                          " again; at the end " + output + " has it " +
-                                          times};
+    return {Slug::DoubleContribution,
+            "this adds " + part + " to " + place(fault.culpritPlace) +
+                " again; at the end " + output + " has " +
+                (fault.parts.size() > 1 ? term(fault.part) : "it") + " " + times};
   }
   case ContractFault::PlusIsNotReduce:
     return {Slug::PlusIsNotReduce, "'+' is always addition, where " +
@@ -145,8 +150,8 @@ Words::Message Words::contractMessage(const ContractFault &fault) const {
   case ContractFault::Wrong:
     break;
   }
-  return {Slug::WrongValue, output + " gets " + term(fault.held) + " instead of " +
-                                term(fault.promised) + where};
+  return {Slug::WrongValue, output + " gets " + term(fault.heldThere) + " instead of " +
+                                term(fault.promisedThere) + where};
 }
 
 void Words::addChain(Diagnostic &d, const ContractFault &fault) {
@@ -161,7 +166,7 @@ void Words::addChain(Diagnostic &d, const ContractFault &fault) {
       d.note(range(link.site), "what is added, " + at + ", has it since here");
       break;
     case Link::Reached:
-      d.note(range(link.site), at + " is the last place that it gets to");
+      d.note(range(link.site), "the one of " + term(fault.part) + " gets as far as " + at);
       break;
     case Link::CameFrom:
       d.note(range(link.site), "it comes from " + at + ", which gets it here");
@@ -173,23 +178,34 @@ void Words::addChain(Diagnostic &d, const ContractFault &fault) {
   }
 }
 
+/// The range of a loop is that of its iterator's domain: `for x in DOMAIN`.
+std::optional<uint32_t> Words::forOf(SourceRange domain) const {
+  if (!domain.isValid())
+    return std::nullopt;
+  auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  llvm::StringRef before = text({domain.file, 0, domain.begin}).rtrim();
+  if (!before.consume_back("in"))
+    return std::nullopt;
+  before = before.rtrim();
+  while (!before.empty() && isName(before.back()))
+    before = before.drop_back();
+  before = before.rtrim();
+  if (!before.ends_with("for"))
+    return std::nullopt;
+  return before.size() - 3;
+}
+
 void Words::addGroup(Diagnostic &d, const ContractFault &fault) {
   if (fault.groupLoop == kNone)
     return;
-  SiteId site = m.code.loops[fault.groupLoop].site;
-  SourceRange at = range(site);
-  std::string text = "as a group, in which every read sees the values before the loop, it "
+  SourceRange at = range(m.code.loops[fault.groupLoop].site);
+  std::string text = "as a group, where every read sees the values before the loop, it "
                      "keeps the contract";
-  // Several loops with one place are the iterators of one `for`; the outermost
-  // one has the lowest number.
-  uint32_t outermost = fault.groupLoop;
-  while (outermost > 0 && m.code.loops[outermost - 1].site == site)
-    --outermost;
-  bool isFor = this->text(at).starts_with("for");
-  if (isFor && outermost == fault.groupLoop)
-    d.fix({at.file, at.begin, at.begin}, "group ", text);
+  if (std::optional<uint32_t> begin = forOf(at))
+    d.fix({at.file, *begin, *begin}, "group ", text);
   else
-    d.help(at, text + ": give this iterator a 'group for' of its own");
+    d.help(at, "with this iterator in a 'group for' of its own, where every read sees "
+               "the values before the loop, it keeps the contract");
 }
 
 void Words::report(const ContractFault &fault) {
@@ -207,7 +223,7 @@ void Words::report(const ContractFault &fault) {
   else if (fault.promised == kNone)
     promise += "what depends on a location that is never written";
   else
-    promise += term(m.builder.terms.size() > fault.promised ? fault.promised : 0);
+    promise += term(fault.promised);
   d.note(range(fault.promise.site), promise);
   if (fault.numWrong > 1)
     d.note({}, "in all " + str(fault.numWrong) + " of " + str(fault.numPromises) +

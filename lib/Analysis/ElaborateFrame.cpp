@@ -186,6 +186,8 @@ bool Machine::buffer(Frame &frame, const Instr &in) {
   if (cells > params.limits.chunks)
     return fail({.fault = Fault::ArrayTooLarge, .site = site});
   array.cells = array.isBroadcast ? 1 : cells;
+  builder.terms.setShape(array.buffer, buffer.parts,
+                         array.isBroadcast ? 1 : graph.chunks, graph.numRanks());
 
   llvm::SmallVector<Rank> ranks;
   if (from.members != kNone) {

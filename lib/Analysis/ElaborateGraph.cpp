@@ -70,18 +70,11 @@ bool GraphBuilder::isBroadcast(ValueId id) const {
   return kind == Buffer::RowArg || kind == Buffer::Scalar;
 }
 
-/// Vectors of values are the largest there are: they grow by less than twofold.
-template <typename T> static void growGently(std::vector<T> &vector) {
-  if (vector.size() == vector.capacity() && vector.size() > 4096)
-    vector.reserve(vector.size() + vector.size() / 4);
-}
-
 ValueId GraphBuilder::push(Value value, SiteId site) {
   if (graph.values.size() >= limits.values) {
     sink.fail({Fault::TooManyValues, site});
     return kNone;
   }
-  growGently(graph.values);
   graph.values.push_back(value);
   return graph.values.size() - 1;
 }
@@ -129,7 +122,6 @@ ValueId GraphBuilder::copy(const Statement &statement, ValueId sourceId, Rank ra
   value.firstOperand = graph.operands.size();
   value.numOperands = 1;
   ElemType via = statement.hasVia ? statement.via : source.type;
-  growGently(graph.operands);
   graph.operands.push_back({sourceId, via, statement.hasVia});
   return push(value, statement.site);
 }
@@ -148,7 +140,6 @@ ValueId GraphBuilder::combine(const Statement &statement, ExprId expr,
     bool isOld = i == 0 && firstIsOld;
     bool hasVia = statement.hasVia && !isOld;
     operandTerms.push_back(isOld ? operand.term : travelling(id, statement));
-    growGently(graph.operands);
     graph.operands.push_back({id, hasVia ? statement.via : operand.type, hasVia});
     if (isBroadcast(id))
       continue;

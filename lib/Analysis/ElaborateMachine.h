@@ -60,13 +60,16 @@ struct Frame {
   std::vector<Fold> openFolds;
 };
 
-/// What `ensure` says of one location of `out`.
+/// What `ensure` says of one location of `out`: that it is another location, or
+/// an element of an expectation.
 struct Promise {
   Rank rank;
   uint32_t array, cell;
   SiteId site;
-  uint32_t expectation; ///< index into Machine::expectations, and
-  uint32_t element;     ///< of its elements
+  bool isLocation;
+  uint32_t what; ///< the array, or an index into Machine::expectations
+  uint32_t element; ///< the cell, or an element of it
+  Rank from;     ///< isLocation: its rank
 };
 
 class RegionRun;
@@ -92,7 +95,7 @@ public:
   SiteId excludedAt = kNone;
   std::vector<bool> isSame; ///< by buffer: `require same`
   std::vector<RegionReport> regions;
-  std::vector<Promise> promises;
+  BigVector<Promise> promises;
   /// The right sides of `ensure`, ranks filled in; equal ones are one.
   std::vector<ExprRef> expectations;
   bool isPlainReduceOnly = true; ///< so far every ensure is reduce(in@all)
@@ -200,6 +203,10 @@ private:
                        llvm::ArrayRef<Rank> ranks);
   bool transferOwn(const Statement &st, const ExprRef &expr, const View &target);
   uint32_t expectationOf(ExprRef expr);
+  bool promiseLocations(const ReadRef &read, uint32_t array, llvm::ArrayRef<Rank> ranks,
+                        SiteId site);
+  bool promiseValues(const ExprRef &expr, uint32_t array, llvm::ArrayRef<Rank> ranks,
+                     SiteId site);
 
   uint64_t steps = 0;
   uint32_t numStatements = 0;

@@ -78,12 +78,13 @@ std::string Words::size(uint32_t id) const {
   return m.graph.launchCounts + "[" + text + "]";
 }
 
-std::string Words::extent(ExtentId id) const {
+std::string Words::extent(ExtentId id, bool withSize) const {
   const Extent &extent = m.graph.extents[id];
   std::string whole = size(extent.size) + " elements";
   if (m.graph.chunks == 1)
     return whole;
-  return "chunk " + str(extent.chunk) + " of " + str(m.graph.chunks) + " of " + whole;
+  return "chunk " + str(extent.chunk) + " of " + str(m.graph.chunks) +
+         (withSize ? " of " + whole : "");
 }
 
 std::string Words::term(TermId term) const {
@@ -217,11 +218,14 @@ Words::Message Words::statementMessage(const Failure &f) const {
             place(f.place) + " holds no value, but " + location(f.place.array, f.x) +
                 " does"};
   case Fault::Extent:
-    return {Slug::ExtentMismatch, place(f.place) + " is " + extent(f.y) +
-                                      " in extent, this is " + extent(f.x)};
-  case Fault::OperandExtent:
-    return {Slug::ExtentMismatch, "values of unequal extent are combined: " + extent(f.x) +
-                                      " and " + extent(f.y)};
+  case Fault::OperandExtent: {
+    bool withSize = m.graph.extents[f.x].size != m.graph.extents[f.y].size;
+    std::string x = extent(f.x, withSize), y = extent(f.y, withSize);
+    if (f.fault == Fault::OperandExtent)
+      return {Slug::ExtentMismatch, "unequal extents are combined: " + x + " and " + y};
+    return {Slug::ExtentMismatch,
+            "unequal extents: " + place(f.place) + " is " + y + ", this is " + x};
+  }
   case Fault::WrittenTwice:
     return {Slug::WrittenTwice, place(f.place) + " is written twice in one group"};
   case Fault::UnknownCount:

@@ -32,9 +32,9 @@ private:
   Message arrayMessage(const Failure &f) const;
   Message statementMessage(const Failure &f) const;
   Message otherMessage(const Failure &f) const;
-  std::string extent(ExtentId extent) const;
-  std::string size(uint32_t size) const;
+  std::string extent(ExtentId extent, bool withSize) const;
   std::string ranks(std::vector<Rank> ranks) const;
+  std::string size(uint32_t size) const;
   std::string termText(TermId term, unsigned &budget) const;
 
   void reportDeadlock(const RegionFault &fault);
@@ -44,6 +44,8 @@ private:
   Message contractMessage(const ContractFault &fault) const;
   void addChain(Diagnostic &d, const ContractFault &fault);
   void addGroup(Diagnostic &d, const ContractFault &fault);
+  /// Where the `for` of a loop starts, if the loop is its first iterator.
+  std::optional<uint32_t> forOf(SourceRange domain) const;
 
   SourceRange range(SiteId site) const {
     return site == kNone ? SourceRange() : m.code.siteTable[site].range;

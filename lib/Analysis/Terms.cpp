@@ -44,19 +44,46 @@ std::vector<ElemType> coll::leafTypesOf(const ChunkGraph &graph) {
 }
 
 constexpr uint64_t freeBucket = ~uint64_t(0);
+/// Buffers with more leaves are hashed.
+constexpr uint64_t maxLeafIndex = 1u << 25;
 
 TermTable::TermTable(std::vector<ElemType> leafTypes) : leafTypes(std::move(leafTypes)) {
   buckets.assign(1024, freeBucket);
 }
 
-TermTable::TermTable(std::vector<Term> terms, std::vector<uint32_t> operands,
+TermTable::TermTable(BigVector<Term> terms, BigVector<uint32_t> operands,
                      std::vector<ElemType> leafTypes)
     : terms(std::move(terms)), operands(std::move(operands)),
       leafTypes(std::move(leafTypes)) {
+  roundings.assign(this->terms.size(), kNone);
+  for (auto [id, term] : llvm::enumerate(this->terms)) {
+    numHashed += isHashed(term);
+    if (term.kind == Term::Round && term.type == ElemType::T)
+      roundings[this->operands[term.first]] = id;
+  }
   size_t wanted = 1024;
-  while (wanted < 2 * this->terms.size())
+  while (wanted < 2 * numHashed)
     wanted *= 2;
   rehash(wanted);
+}
+
+void TermTable::setShape(uint32_t buffer, uint32_t parts, uint32_t chunks, uint32_t ranks) {
+  uint64_t size = uint64_t(parts) * chunks * ranks;
+  if (size > maxLeafIndex)
+    return;
+  leaves.resize(std::max<size_t>(leaves.size(), buffer + 1));
+  leaves[buffer].parts = parts;
+  leaves[buffer].chunks = chunks;
+  leaves[buffer].ids.assign(size, kNone);
+}
+
+bool TermTable::isHashed(const Term &term) const {
+  if (term.kind == Term::Round)
+    return term.type != ElemType::T;
+  if (term.kind != Term::Leaf)
+    return true;
+  uint32_t buffer = operands[term.first];
+  return buffer >= leaves.size() || leaves[buffer].ids.empty();
 }
 
 static uint32_t hashTerm(Term::Kind kind, ElemType type, uint16_t function,
@@ -69,22 +96,45 @@ static uint32_t hashTerm(Term::Kind kind, ElemType type, uint16_t function,
   return (hash * 0xbf58476d1ce4e5b9u) >> 32;
 }
 
+static void insert(BigVector<uint64_t> &buckets, uint64_t entry) {
+  size_t mask = buckets.size() - 1;
+  size_t at = entry >> 32 & mask;
+  while (buckets[at] != freeBucket)
+    at = (at + 1) & mask;
+  buckets[at] = entry;
+}
+
+void TermTable::grow() {
+  BigVector<uint64_t> old(2 * buckets.size(), freeBucket);
+  std::swap(old, buckets);
+  for (uint64_t entry : old)
+    if (entry != freeBucket)
+      insert(buckets, entry);
+}
+
 void TermTable::rehash(size_t wanted) {
   buckets.assign(wanted, freeBucket);
   for (TermId id = 0; id < terms.size(); ++id) {
     const Term &term = terms[id];
+    if (!isHashed(term))
+      continue;
     uint64_t hash = hashTerm(term.kind, term.type, term.function, operandsOf(id));
-    size_t at = hash & (wanted - 1);
-    while (buckets[at] != freeBucket)
-      at = (at + 1) & (wanted - 1);
-    buckets[at] = hash << 32 | id;
+    insert(buckets, hash << 32 | id);
   }
+}
+
+TermId TermTable::append(Term::Kind kind, ElemType type, uint16_t function,
+                         llvm::ArrayRef<uint32_t> ops) {
+  terms.push_back({kind, type, function, uint32_t(operands.size()), uint32_t(ops.size())});
+  operands.append(ops.begin(), ops.end());
+  roundings.push_back(kNone);
+  return terms.size() - 1;
 }
 
 TermId TermTable::intern(Term::Kind kind, ElemType type, uint16_t function,
                          llvm::ArrayRef<uint32_t> ops) {
-  if (2 * terms.size() >= buckets.size())
-    rehash(2 * buckets.size());
+  if (2 * numHashed >= buckets.size())
+    grow();
   uint64_t hash = hashTerm(kind, type, function, ops);
   size_t mask = buckets.size() - 1;
   size_t at = hash & mask;
@@ -97,11 +147,9 @@ TermId TermTable::intern(Term::Kind kind, ElemType type, uint16_t function,
         operandsOf(id) == ops)
       return id;
   }
-  TermId id = terms.size();
-  buckets[at] = hash << 32 | id;
-  terms.push_back({kind, type, function, uint32_t(operands.size()), uint32_t(ops.size())});
-  operands.insert(operands.end(), ops.begin(), ops.end());
-  return id;
+  ++numHashed;
+  buckets[at] = hash << 32 | terms.size();
+  return append(kind, type, function, ops);
 }
 
 ElemType TermTable::typeOf(TermId id) const {
@@ -114,13 +162,23 @@ ElemType TermTable::typeOf(TermId id) const {
 }
 
 TermId TermTable::leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank) {
-  return intern(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
+  if (buffer >= leaves.size() || leaves[buffer].ids.empty())
+    return intern(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
+  LeafIndex &index = leaves[buffer];
+  size_t at = (size_t(rank) * index.parts + part) * index.chunks + chunk;
+  if (index.ids[at] == kNone)
+    index.ids[at] = append(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
+  return index.ids[at];
 }
 
 TermId TermTable::round(TermId operand, ElemType type) {
   if (isExact(typeOf(operand), type))
     return operand;
-  return intern(Term::Round, type, 0, operand);
+  if (type != ElemType::T)
+    return intern(Term::Round, type, 0, operand);
+  TermId known = roundings[operand];
+  return known != kNone ? known
+                        : roundings[operand] = append(Term::Round, type, 0, operand);
 }
 
 TermId TermTable::fold(llvm::ArrayRef<TermId> ops, bool any) {

@@ -36,11 +36,13 @@ public:
   /// `leafTypes[b]`: what a leaf of buffer b is exactly, see leafTypesOf.
   explicit TermTable(std::vector<ElemType> leafTypes = {});
   /// Goes on from the terms of a finished graph: the same term gets the same id.
-  TermTable(std::vector<Term> terms, std::vector<uint32_t> operands,
+  TermTable(BigVector<Term> terms, BigVector<uint32_t> operands,
             std::vector<ElemType> leafTypes);
 
   /// Of the next buffer.
   void addLeafType(ElemType type) { leafTypes.push_back(type); }
+  /// Makes leaves of a buffer faster. Call before the first one.
+  void setShape(uint32_t buffer, uint32_t parts, uint32_t chunks, uint32_t ranks);
   TermId leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank);
   TermId round(TermId operand, ElemType type);
   TermId fold(llvm::ArrayRef<TermId> operands, bool any = false);
@@ -58,19 +60,32 @@ public:
   }
   size_t size() const { return terms.size(); }
 
-  std::vector<Term> takeTerms() { return std::move(terms); }
-  std::vector<uint32_t> takeOperands() { return std::move(operands); }
+  BigVector<Term> takeTerms() { return std::move(terms); }
+  BigVector<uint32_t> takeOperands() { return std::move(operands); }
 
 private:
+  /// Where the leaves of a buffer are by rank, part and chunk. Half of all terms
+  /// are leaves and the T roundings of others, and none of these is hashed.
+  struct LeafIndex {
+    uint32_t parts = 0, chunks = 0;
+    BigVector<TermId> ids;
+  };
+  TermId append(Term::Kind kind, ElemType type, uint16_t function,
+                llvm::ArrayRef<uint32_t> ops);
   TermId intern(Term::Kind kind, ElemType type, uint16_t function,
                 llvm::ArrayRef<uint32_t> ops);
+  bool isHashed(const Term &term) const;
   void rehash(size_t buckets);
+  void grow();
 
-  std::vector<Term> terms;
-  std::vector<uint32_t> operands;
+  BigVector<Term> terms;
+  BigVector<uint32_t> operands;
+  BigVector<TermId> roundings; ///< of each term to T, kNone: not made yet
   std::vector<ElemType> leafTypes;
+  std::vector<LeafIndex> leaves; ///< by buffer
   /// Open addressing; hash in the upper half, id in the lower, ~0: free.
-  std::vector<uint64_t> buckets;
+  BigVector<uint64_t> buckets;
+  size_t numHashed = 0;
   llvm::SmallVector<TermId, 16> stack;
 };
 
