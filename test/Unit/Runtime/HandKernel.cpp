@@ -1,12 +1,12 @@
 //===- HandKernel.cpp - A kernel written by hand --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The state machines of the two protocols as docs/Runtime.md gives them, one
-// step function for all steps, and no regard for speed.  It is compiled with
-// whatever the test is compiled with, so sanitizers see every access.
+// One step function for all steps, and no regard for speed.  It is compiled
+// with whatever the test is compiled with, so sanitizers see every access.
 //
 //===----------------------------------------------------------------------===//
 
+#include "HandChannel.h"
 #include "HandPlan.h"
 
 #include <algorithm>
@@ -54,15 +54,9 @@ private:
     return at<coll_end>(sends ? inst.send_ends
                               : inst.recv_ends)[instance * count + index];
   }
-  uint64_t *smallSlot(const coll_end &e, uint64_t next) const {
-    uint64_t stride = (e.small_bytes + COLL_SMALL_HEAD + 63) / 64 * 64;
-    return at<uint64_t>(e.small + next % e.k_small * stride);
-  }
+  bool wait(const HandChannel::Wait &w, uint64_t where);
   char *sendAcquire(coll_end &e);
-  void sendPublish(coll_end &e);
   char *recvAcquire(coll_end &e);
-  void recvRelease(coll_end &e);
-  void flush(coll_end &e);
   bool waitForBlocks(uint64_t round);
   void locate(uint64_t round);
   char *memory(const StepWords &words, uint32_t port, uint64_t pos,
@@ -76,82 +70,31 @@ private:
   uint64_t slice = 0, begin = 0, bytes = 0;
 };
 
-char *Block::sendAcquire(coll_end &e) {
-  auto &seq = *at<coll_seq>(e.seq);
-  auto &credit = *at<coll_credit_line>(e.credit);
-  uint64_t next = isSmall() ? seq.small_next : seq.next;
-  uint64_t &seen = isSmall() ? seq.small_seen : seq.seen;
-  const uint64_t *head = isSmall() ? &credit.small_head : &credit.head;
-  uint64_t k = isSmall() ? e.k_small : e.k;
-  while (next - seen >= k) {
-    seen = acquire(head);
-    if (next - seen >= k &&
-        coll_kernel_wait(&inst, block, head, next - k, COLL_WAIT_ABOVE,
-                         position(COLL_STATE_WAIT_CREDIT, e.peer)))
-      return nullptr;
-  }
-  return isSmall() ? reinterpret_cast<char *>(smallSlot(e, next) + 1)
-                   : at<char>(e.slots + next % e.k * e.slot_bytes);
+bool Block::wait(const HandChannel::Wait &w, uint64_t where) {
+  return coll_kernel_wait(&inst, block, w.word, w.want, w.how, where) == 0;
 }
 
-void Block::sendPublish(coll_end &e) {
-  auto &seq = *at<coll_seq>(e.seq);
-  auto &line = *at<coll_ring_line>(e.line);
-  if (isSmall()) {
-    uint64_t next = seq.small_next++;
-    release(smallSlot(e, next), (next + 1) << 16 | (args.sig & 0xffff));
-    return;
+char *Block::sendAcquire(coll_end &e) {
+  HandChannel channel(e, isSmall());
+  while (true) {
+    if (char *payload = channel.trySend())
+      return payload;
+    if (!wait(channel.sendWait(), position(COLL_STATE_WAIT_CREDIT, e.peer)))
+      return nullptr;
   }
-  line.sig[seq.next % e.k] = args.sig;
-  release(&line.tail, ++seq.next);
 }
 
 char *Block::recvAcquire(coll_end &e) {
-  auto &seq = *at<coll_seq>(e.seq);
-  auto &line = *at<coll_ring_line>(e.line);
+  HandChannel channel(e, isSmall());
   uint64_t where = position(COLL_STATE_WAIT_DATA, e.peer);
-  if (isSmall()) {
-    uint64_t *slot = smallSlot(e, seq.small_next);
-    while (acquire(slot) >> 16 != seq.small_next + 1)
-      if (coll_kernel_wait(&inst, block, slot, seq.small_next + 1,
-                           COLL_WAIT_SMALL_FLAG, where))
-        return nullptr;
-    uint32_t have = acquire(slot) & 0xffff, want = args.sig & 0xffff;
-    if (have != want && coll_kernel_mismatch(&inst, block, where, want, have))
+  char *payload;
+  while (!(payload = channel.tryReceive()))
+    if (!wait(channel.receiveWait(), where))
       return nullptr;
-    return reinterpret_cast<char *>(slot + 1);
-  }
-  while (seq.seen <= seq.next) {
-    seq.seen = acquire(&line.tail);
-    if (seq.seen <= seq.next &&
-        coll_kernel_wait(&inst, block, &line.tail, seq.next, COLL_WAIT_ABOVE,
-                         where))
-      return nullptr;
-  }
-  uint32_t have = line.sig[seq.next % e.k];
-  if (have != args.sig &&
-      coll_kernel_mismatch(&inst, block, where, args.sig, have))
+  uint32_t have = channel.signature(), want = channel.expected(args.sig);
+  if (have != want && coll_kernel_mismatch(&inst, block, where, want, have))
     return nullptr;
-  return at<char>(e.slots + seq.next % e.k * e.slot_bytes);
-}
-
-void Block::recvRelease(coll_end &e) {
-  auto &seq = *at<coll_seq>(e.seq);
-  auto &credit = *at<coll_credit_line>(e.credit);
-  uint64_t &next = isSmall() ? seq.small_next : seq.next;
-  uint64_t &published = isSmall() ? seq.small_published : seq.published;
-  uint64_t batch = std::max((isSmall() ? e.k_small : e.k) / 2, 1);
-  if (++next - published >= batch)
-    release(isSmall() ? &credit.small_head : &credit.head, published = next);
-}
-
-void Block::flush(coll_end &e) {
-  auto &seq = *at<coll_seq>(e.seq);
-  auto &credit = *at<coll_credit_line>(e.credit);
-  if (seq.next != seq.published)
-    release(&credit.head, seq.published = seq.next);
-  if (seq.small_next != seq.small_published)
-    release(&credit.small_head, seq.small_published = seq.small_next);
+  return payload;
 }
 
 bool Block::waitForBlocks(uint64_t round) {
@@ -240,12 +183,13 @@ template <typename T, typename Combine> bool Block::runStep(Combine combine) {
     }
     forEach([&](uint32_t p, bool isSink, bool isChannel) {
       if (isChannel && isSink)
-        sendPublish(end(true, step->ports[p].place));
+        HandChannel(end(true, step->ports[p].place), isSmall())
+            .publish(args.sig);
       return true;
     });
     forEach([&](uint32_t p, bool isSink, bool isChannel) {
       if (isChannel && !isSink)
-        recvRelease(end(false, step->ports[p].place));
+        HandChannel(end(false, step->ports[p].place), isSmall()).consume();
       return true;
     });
   }
@@ -274,7 +218,8 @@ template <typename T, typename Combine> void Block::run(Combine combine) {
   }
   const uint32_t *ends = first - 1 - first[-1];
   for (uint32_t i = 0; i != first[-1]; ++i)
-    flush(end(false, ends[i]));
+    for (bool small : {false, true})
+      HandChannel(end(false, ends[i]), small).flush();
 }
 
 struct Sum {
