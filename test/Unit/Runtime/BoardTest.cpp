@@ -168,12 +168,13 @@ TEST_F(BoardTest, TheReportShowsLaunchesThatDiffer) {
                    "rank 2\n  ranks 0 and 1: allreduce by allreduce_ring, "
                    "count 1000, f32, sum\n  rank 2: allreduce by "
                    "allreduce_ring, count 999, f32, sum");
-    if (rank == 0)
+    if (rank == 0) {
       EXPECT_EQ(pair,
                 "launch 1 differs between ranks 0 and 2: count 1000 on rank 0, "
                 "999 on rank 2\n  rank 0: allreduce by allreduce_ring, count "
                 "1000, f32, sum\n  rank 2: allreduce by allreduce_ring, count "
                 "999, f32, sum");
+    }
     coll_comm_destroy(comm);
   });
 }

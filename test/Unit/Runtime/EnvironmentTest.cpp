@@ -25,7 +25,7 @@ class EnvironmentTest : public testing::Test {
 };
 
 std::string settingError(const char *name, const char *value) {
-  Variables variables({{name, value}});
+  Variables variables(std::map<std::string, std::string>{{name, value}});
   Environment env;
   Status status = readEnvironment(env);
   EXPECT_EQ(status.code(), COLL_INVALID) << name << "=" << value;

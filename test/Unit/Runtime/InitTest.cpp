@@ -215,14 +215,16 @@ TEST_F(InitTest, ADirectoryThatIsOpenToOthersIsRefused) {
 }
 
 TEST_F(InitTest, ADirectoryThatCannotBe) {
-  Variables variables({{"COLL_DIR", directory.path() + "/a/b"}});
+  Variables variables(std::map<std::string, std::string>{
+      {"COLL_DIR", directory.path() + "/a/b"}});
   auto outcomes = attempt({{0, 2}});
   EXPECT_EQ(outcomes[0].status, COLL_SYSTEM);
   expectContains(outcomes[0].text, "cannot create " + directory.path());
 }
 
 TEST_F(InitTest, ADirectoryThatIsTooLong) {
-  Variables variables({{"COLL_DIR", "/tmp/" + std::string(100, 'x')}});
+  Variables variables(std::map<std::string, std::string>{
+      {"COLL_DIR", "/tmp/" + std::string(100, 'x')}});
   for (const Outcome &outcome : attempt({{0, 2}, {1, 2}})) {
     EXPECT_EQ(outcome.status, COLL_INVALID);
     expectContains(outcome.text, "is too long for a unix socket");
