@@ -229,15 +229,16 @@ KernelModule buildKernels(MLIRContext *context, const std::vector<StepShape> &sh
   std::vector<ReduceOp> ops = request.ops;
   if (ops.empty())
     ops.push_back(ReduceOp::None);
+  bool count = request.countBytes;
   for (Isa isa : request.isas) {
     if (request.dtypes.empty()) {
-      builder.add(result.kernels, {Format::U8, ReduceOp::None, isa, true}, true);
+      builder.add(result.kernels, {Format::U8, ReduceOp::None, isa, true, count}, true);
       continue;
     }
     for (Format dtype : request.dtypes)
       for (ReduceOp op : ops)
         if (isFloat(dtype) || !floatOnly)
-          builder.add(result.kernels, {dtype, op, isa, false}, false);
+          builder.add(result.kernels, {dtype, op, isa, false, count}, false);
   }
   return result;
 }

@@ -19,6 +19,7 @@ struct KernelRequest {
   std::vector<Format> dtypes;       // empty: the plan only moves data
   std::vector<ReduceOp> ops;        // empty: the plan does not reduce
   std::vector<Isa> isas;
+  bool countBytes = false;
 };
 
 struct KernelInfo {

@@ -80,6 +80,7 @@ Primitives::Primitives(ModuleOp module) {
   Type ptr = b.ptr(), i32 = b.i32(), i64 = b.i64();
   wait = declare(b, module, "coll_kernel_wait", {ptr, i32, ptr, i64, i32, i64}, {i32});
   mismatch = declare(b, module, "coll_kernel_mismatch", {ptr, i32, i64, i32, i32}, {i32});
+  countBytes = declare(b, module, "coll_count_bytes", {i64, i64}, {});
   PrimitiveBuilder builder(module, *this);
   builder.recvAcquire();
   builder.recvRelease();

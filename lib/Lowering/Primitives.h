@@ -31,6 +31,8 @@ struct Primitives {
 
   /// The runtime's functions, declared.
   mlir::func::FuncOp wait, mismatch;
+  /// (read: i64, written: i64); only where bytes are counted, provided by who counts.
+  mlir::func::FuncOp countBytes;
 
   explicit Primitives(mlir::ModuleOp module);
 };

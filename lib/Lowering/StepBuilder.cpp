@@ -46,6 +46,7 @@ private:
   unsigned bytesOfType(ElemType type) { return variant.move ? 1 : bytesOf(resolve(type, variant.dtype)); }
   unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
   Value operandOf(Value index);
+  void countBytes(const TileOperands &tile);
   void leaveIfNull(Value pointer);
   void releaseAll();
 
@@ -217,6 +218,19 @@ Value StepEmitter::operandOf(Value index) {
   return b.select(b.ult(index, shift), b.add(back, word(words, kStepNumSources)), back);
 }
 
+/// Elements times ports times what an element takes, on either side.
+void StepEmitter::countBytes(const TileOperands &tile) {
+  auto sum = [&](const std::vector<PortShape> &ports, Value count) {
+    Value bytes = b.cst(0);
+    for (const PortShape &p : ports)
+      if (p.place != PortShape::Scalar)
+        bytes = b.add(bytes, b.mul(tile.elements, b.cst(bytesOfType(p.type))));
+    return count ? b.mul(bytes, count) : bytes;
+  };
+  Value read = sum(shape.sources, tile.numSources), written = sum(shape.sinks, tile.numSinks);
+  func::CallOp::create(b, primitives.countBytes, ValueRange{read, written});
+}
+
 void StepEmitter::slices() {
   Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), b.cst(COLL_UNIT_BYTES));
   TileOperands tile;
@@ -252,6 +266,8 @@ void StepEmitter::slices() {
   forEachPort(true, keep(true));
   tile.elements = elementBytes() == 1 ? current : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
   emitTileLoops(b, shape, variant, functions, tile);
+  if (variant.countBytes)
+    countBytes(tile);
   releaseAll();
   Value next = b.add(position, current);
   b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))}, done, {});

@@ -23,6 +23,7 @@ struct Variant {
   ReduceOp op = ReduceOp::None;
   Isa isa = Isa::V2;
   bool move = false;
+  bool countBytes = false; // reports what every slice reads and writes to coll_count_bytes
 };
 
 /// Emits loops that combine `elements` elements of every source and put the result into every sink: full vectors, several at a time to have

@@ -87,6 +87,7 @@ KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan, con
   KernelRequest request;
   request.plan = plan.name;
   request.isas = isasOf(options);
+  request.countBytes = options.countBytes;
   if (needsDtype(plan.shapes.all(), programs.reduces))
     request.dtypes = options.dtypes;
   if (programs.reduces) {

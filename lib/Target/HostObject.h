@@ -15,6 +15,7 @@ struct HostOptions {
   std::vector<lowering::ReduceOp> ops;
   HostArch arch = HostArch::X86_64;
   std::vector<lowering::Isa> isas; // empty: all of the family
+  bool countBytes = false;         // kernels report the bytes they move to coll_count_bytes(read, written)
 };
 
 /// A schedule and its programs, one set per rank count.

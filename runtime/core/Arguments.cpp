@@ -50,12 +50,18 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
   ends.resize(buffers.size());
   ranges.reserve(firstPart);
   givenOf.assign(ranks.nsizes, -1);
-  for (uint32_t j = 0; j != cls.ngiven; ++j) {
-    const coll_plan_size &given = ranks.sizes[words[cls.given + j]];
-    for (uint32_t s = 0; s != ranks.nsizes; ++s)
-      if (ranks.sizes[s].kind == COLL_SIZE_COUNT &&
-          ranks.sizes[s].index == given.index)
-        givenOf[s] = int32_t(j);
+  // The caller's counts stand in the order of the launch array; the class lists
+  // its sizes in the order of the buffers, which differs from rank to rank.
+  std::vector<uint32_t> order;
+  for (uint32_t j = 0; j != cls.ngiven; ++j)
+    order.push_back(ranks.sizes[words[cls.given + j]].index);
+  std::sort(order.begin(), order.end());
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
+    auto at = std::lower_bound(order.begin(), order.end(), ranks.sizes[s].index);
+    if (ranks.sizes[s].kind == COLL_SIZE_COUNT && at != order.end() &&
+        *at == ranks.sizes[s].index)
+      givenOf[s] = int32_t(at - order.begin());
   }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/PrettyStackTrace.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
 
@@ -39,6 +40,7 @@ static Verdict run(Session &session, const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::setBugReportMsg("colc crashed: please report this, with the file and the command line\n");
   std::optional<Options> options = parseOptions(argc, argv);
   if (!options)
     return static_cast<int>(Verdict::Usage);

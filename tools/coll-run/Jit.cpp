@@ -20,6 +20,7 @@ llvm::Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(std::unique_ptr
   orc::SymbolMap runtime;
   runtime[(*jit)->mangleAndIntern("coll_kernel_wait")] = symbol(&coll_kernel_wait);
   runtime[(*jit)->mangleAndIntern("coll_kernel_mismatch")] = symbol(&coll_kernel_mismatch);
+  runtime[(*jit)->mangleAndIntern("coll_count_bytes")] = symbol(&countBytes);
   if (llvm::Error error = (*jit)->getMainJITDylib().define(orc::absoluteSymbols(std::move(runtime))))
     return std::move(error);
   if (llvm::Error error = (*jit)->addObjectFile(std::move(object)))

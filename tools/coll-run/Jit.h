@@ -15,6 +15,9 @@ class LLJIT;
 
 namespace coll {
 
+/// Adds to what this process has counted (Rank.cpp).
+void countBytes(uint64_t read, uint64_t written);
+
 /// Links an object against the runtime that this program contains, as an application's linker would; nothing but memory is needed for it. Processes
 /// forked afterwards share the code.
 class LoadedObject {

@@ -28,7 +28,8 @@ struct SharedBarrier {
 };
 
 struct RankResult {
-  double seconds; // per launch
+  double seconds;               // per launch
+  uint64_t bytesRead, bytesWritten; // by the checked launch
   char error[4000];
 };
 

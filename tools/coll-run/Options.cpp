@@ -43,6 +43,7 @@ struct Flags {
   cl::opt<uint64_t> check{"c", cl::desc("1: check every element (default), 0: only time"), cl::init(1), cl::cat(category)};
   cl::opt<bool> inPlace{"in-place", cl::desc("in place only"), cl::cat(category)};
   cl::opt<bool> csv{"csv", cl::desc("comma-separated values on standard output"), cl::cat(category)};
+  cl::opt<bool> countBytes{"count-bytes", cl::desc("print the bytes that every rank's kernel reads and writes in a launch"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("of the input data (1)"), cl::init(1), cl::cat(category)};
   cl::opt<std::string> dump{"dump", cl::desc("write every rank's inputs and outputs of the last row as raw files"), cl::value_desc("dir"), cl::cat(category)};
 };
@@ -164,6 +165,7 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.check = flags.check != 0;
   options.inPlaceOnly = flags.inPlace;
   options.csv = flags.csv;
+  options.countBytes = flags.countBytes;
   options.seed = flags.seed;
   options.dumpDir = flags.dump;
   return options;

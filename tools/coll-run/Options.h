@@ -27,6 +27,7 @@ struct RunOptions {
   std::vector<lowering::ReduceOp> ops;
   std::vector<int> roots;  // launch values; empty: 0
   bool allRoots = false;
+  bool countBytes = false; // of every launch, instead of timing it
   bool check = true, inPlaceOnly = false, csv = false;
   uint64_t seed = 1;
   double factorOfPremul = 0.5;

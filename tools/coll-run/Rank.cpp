@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/coll-run/Jit.h"
 #include "tools/coll-run/Job.h"
 
 #include <algorithm>
@@ -48,6 +49,14 @@ private:
   coll_call call{};
 };
 } // namespace
+
+static std::atomic<uint64_t> countedRead, countedWritten;
+
+/// What kernels call that were compiled to count.
+void coll::countBytes(uint64_t read, uint64_t written) {
+  countedRead += read;
+  countedWritten += written;
+}
 
 static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -183,8 +192,11 @@ bool RankProcess::row(const Row &row, Mode mode) {
   fill(row, job.options.check);
   if (!job.state->ranks.wait(job.numRanks, job.state->failed))
     return false;
+  countedRead = countedWritten = 0;
   if (!launch())
     return false;
+  job.state->results[rank].bytesRead = countedRead;
+  job.state->results[rank].bytesWritten = countedWritten;
   if (job.options.check) {
     shareOutputs();
     // The parent checks between these two.

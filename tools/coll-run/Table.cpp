@@ -91,6 +91,16 @@ void Table::printRow(const Row &row, const Cells &outOfPlace, const Cells &inPla
   fflush(stdout);
 }
 
+void Table::printBytes(const Row &row) {
+  double size = row.bytes ? static_cast<double>(row.bytes) : 1;
+  for (Rank r = 0; r < job.numRanks; ++r) {
+    const RankResult &result = job.state->results[r];
+    printf("# rank %u: read %llu bytes (%.4f of the size), wrote %llu (%.4f)\n", r, static_cast<unsigned long long>(result.bytesRead),
+           static_cast<double>(result.bytesRead) / size, static_cast<unsigned long long>(result.bytesWritten),
+           static_cast<double>(result.bytesWritten) / size);
+  }
+}
+
 void Table::printFoot() {
   if (job.options.csv)
     return;

@@ -22,6 +22,8 @@ public:
   Table(const Job &job, std::string title) : job(job), title(std::move(title)) {}
   void printHead();
   void printRow(const Row &row, const Cells &outOfPlace, const Cells &inPlace);
+  /// What the kernels of the row counted, per rank, in units of the row's size.
+  void printBytes(const Row &row);
   void printFoot();
   uint64_t totalWrong() const { return wrong; }
 

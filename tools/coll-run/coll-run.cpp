@@ -5,6 +5,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "tools/coll-run/Jit.h"
 #include "tools/coll-run/Job.h"
@@ -51,6 +52,7 @@ static llvm::Expected<std::unique_ptr<LoadedObject>> compileObject(Session &sess
   host.ops = options.ops;
   host.arch = nativeArch();
   host.isas = {options.isa.value_or(bestIsa())};
+  host.countBytes = options.countBytes;
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createHostMachine(host.arch);
   if (!machine)
     return machine.takeError();
@@ -70,9 +72,9 @@ static std::vector<uint64_t> sizesOf(const RunOptions &options) {
   for (uint64_t bytes = options.minBytes; bytes <= options.maxBytes;) {
     sizes.push_back(bytes);
     uint64_t next = options.stepBytes ? bytes + options.stepBytes : bytes * options.factor;
-    if (next <= bytes)
-      break;
-    bytes = next;
+    // The largest size is always a row, also where the factor steps over it.
+    bool stepsOver = !options.stepBytes && next > options.maxBytes && bytes < options.maxBytes;
+    bytes = stepsOver ? options.maxBytes : next;
   }
   return sizes;
 }
@@ -211,6 +213,8 @@ static bool runRows(Job &job, Table &table) {
       c.seconds = meanSeconds(job);
     }
     table.printRow(job.rows[i], cells[0], cells[1]);
+    if (job.options.countBytes)
+      table.printBytes(job.rows[i]);
     showProgress(job, i + 1);
   }
   return job.options.dumpDir.empty() || dumpBuffers(job, job.rows.back());
@@ -268,6 +272,7 @@ static int run(Session &session, const RunOptions &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::setBugReportMsg("coll-run crashed: please report this, with the file and the command line\n");
   std::optional<RunOptions> options = parseRunOptions(argc, argv);
   if (!options)
     return static_cast<int>(Verdict::Usage);

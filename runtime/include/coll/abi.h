@@ -206,7 +206,7 @@ typedef struct coll_class {
   uint32_t present;             /* bit b: ranks of this class have buffer b */
   uint32_t part_sizes, size_stride; /* word offset of the size symbol of buffer b, part p: at part_sizes + b when size_stride is 0 (all parts of a buffer alike),
                                    else at part_sizes + (parts of the buffers before b) + p */
-  uint32_t given, ngiven;       /* word offset of the size symbols whose counts this rank is given, in the order of the call's count[] */
+  uint32_t given, ngiven;       /* word offset of the size symbols whose counts this rank is given, in any order: the call's count[] follows the launch array's */
   uint32_t aliases, naliases;   /* word offset of naliases records {buf a, part a, buf b, part b, parts}: may share memory, part by part */
 } coll_class;
 
