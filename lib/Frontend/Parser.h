@@ -6,6 +6,7 @@
 #include "lib/Frontend/AST.h"
 #include "lib/Support/Diagnostics.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct Program {
   /// the file that was asked for the last. Files in a cycle of imports stand in
   /// the order in which they were met.
   std::vector<std::unique_ptr<File>> files;
+  /// The files that a file imports itself. All see the prelude.
+  std::map<FileId, std::vector<FileId>> imports;
   /// The file that was asked for, or null if it could not be read.
   const File *main = nullptr;
   /// A file could not be read (a matter for exit status 2, not 1).

@@ -178,8 +178,10 @@ void Loader::visit(FileId id) {
       program.hasErrors = true;
       break;
     }
-    if (std::optional<FileId> imported = find(id, *import))
+    if (std::optional<FileId> imported = find(id, *import)) {
+      program.imports[id].push_back(*imported);
       visit(*imported);
+    }
   }
   program.files.push_back(std::move(file));
 }

@@ -21,14 +21,14 @@ using ParamKind = ProcedureParam::Kind;
 
 const ProcedureDecl *StmtEmitter::findProcedure(const CallStmt *stmt) {
   StringRef name = stmt->callee.text;
-  const Decl *decl = e.globals.find(name);
+  const Decl *decl = e.findGlobal(name);
   const Binding *binding = e.find(name);
   if (const auto *procedure = dyn_cast_or_null<ProcedureDecl>(decl);
       procedure && !binding)
     return procedure;
   bool isFunction = findBuiltin(name) ||
                     (binding && binding->what == Binding::What::LetFunction);
-  if (binding || isFunction || (decl && !isa<ScheduleDecl>(decl))) {
+  if (binding || isFunction || decl) {
     StringRef is = isFunction ? "a function"
                    : binding  ? "no procedure"
                               : describe(decl->kind());
@@ -41,9 +41,10 @@ const ProcedureDecl *StmtEmitter::findProcedure(const CallStmt *stmt) {
     return nullptr;
   }
   e.unknownName(name, stmt->callee.range, "procedure", [&](Suggestion &s) {
-    for (const auto &entry : e.globals.allNames())
-      if (isa<ProcedureDecl>(entry.second))
-        s.offer(entry.first());
+    e.globals.forEach(e.currentFile(), [&](const Decl *known) {
+      if (isa<ProcedureDecl>(known))
+        s.offer(known->name.text);
+    });
   });
   return nullptr;
 }
@@ -140,12 +141,16 @@ void StmtEmitter::bindShape(const ProcedureDecl *decl,
     return;
   }
   const ArrayView &view = *arg.array;
-  if (!view.isOpen && view.dims.size() < param.shape.size())
+  if (!view.isOpen && view.dims.size() < param.shape.size()) {
+    Environment callee = e.env;
+    e.env.frame = callee.frame->caller; // where the argument stands
     e.error(Slug::WrongShape, place,
             "parameter '" + param.name.text + "' of '" + decl->name.text +
                 "' has " + Twine(view.dims.size()) + " dimensions, " +
                 Twine(param.shape.size()) + " are needed")
         .note(param.range, "the parameter '" + param.name.text + "'");
+    e.env = callee;
+  }
   for (auto [d, wanted] : llvm::enumerate(param.shape)) {
     Value size = view.isOpen            ? e.someInt
                  : d < view.dims.size() ? view.dims[d]
@@ -158,10 +163,8 @@ void StmtEmitter::bindOrCheck(const ProcedureDecl *decl,
                               const ProcedureParam &param, const Expr *wanted,
                               Value size, unsigned dim, SourceRange place) {
   const auto *name = dyn_cast<NameExpr>(wanted);
-  bool isNew =
-      name && name->word == NameExpr::Word::Name && !e.find(name->name);
-  if (const Decl *global = isNew ? e.globals.find(name->name) : nullptr)
-    isNew = isa<ScheduleDecl>(global);
+  bool isNew = name && name->word == NameExpr::Word::Name &&
+               !e.find(name->name) && !e.findGlobal(name->name);
   if (isNew) {
     Val val;
     if (size)

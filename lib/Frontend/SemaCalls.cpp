@@ -23,12 +23,12 @@ Val Emitter::evalCall(const CallExpr *expr) {
     wrongKind(val, "a function");
     return {};
   }
-  const Decl *decl = globals.find(name);
+  const Decl *decl = findGlobal(name);
   if (const auto *let = dyn_cast_or_null<LetDecl>(decl); let && let->isFunction)
     return callLet(let, nullptr, expr);
   if (const auto *fn = dyn_cast_or_null<FunctionDecl>(decl))
     return evalApply(fn, expr);
-  if (decl && !isa<ScheduleDecl>(decl)) {
+  if (decl) {
     bool isProcedure = isa<ProcedureDecl>(decl);
     error(Slug::WrongKind, expr->callee.range,
           "'" + name + "' is " + describe(decl->kind()) +
@@ -40,9 +40,10 @@ Val Emitter::evalCall(const CallExpr *expr) {
       for (const Binding *b = env.names; b; b = b->next)
         if (b->what == Binding::What::LetFunction)
           s.offer(b->name);
-      for (const auto &entry : globals.allNames())
-        if (isa<LetDecl, FunctionDecl>(entry.second))
-          s.offer(entry.first());
+      globals.forEach(currentFile(), [&](const Decl *known) {
+        if (isa<LetDecl, FunctionDecl>(known))
+          s.offer(known->name.text);
+      });
       for (const Builtin &builtin : allBuiltins())
         s.offer(builtin.name);
     });

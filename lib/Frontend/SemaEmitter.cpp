@@ -93,7 +93,9 @@ static bool isAboutNames(Slug slug) {
 
 Report Emitter::error(Slug slug, SourceRange range, const Twine &message) {
   bool isWanted = (!isNamesOnly || isAboutNames(slug)) &&
+                  !(hasErrorLimit && isLimitReached) &&
                   said.emplace(slug, range.file, range.begin).second;
+  isLimitReached |= isWanted;
   return Report((isWanted ? diags : sink).error(slug, range, message),
                 env.frame);
 }

@@ -61,6 +61,8 @@ public:
   /// Report nothing but unknown names, wrong numbers of arguments and
   /// recursion.
   bool isNamesOnly = false;
+  /// Report one error only.
+  bool hasErrorLimit = false, isLimitReached = false;
 
   /// Stands for every integer that is unknown then.
   mlir::Value someInt;
@@ -104,6 +106,9 @@ public:
 
   //===--- Names (SemaNames.cpp) ------------------------------------------===//
   const Binding *find(llvm::StringRef name) const;
+  /// A procedure, fn or let that the declaration being walked sees, or null.
+  const Decl *findGlobal(llvm::StringRef name) const;
+  FileId currentFile() const { return env.frame->decl->range.file; }
   /// Adds a name to the scope; an error if it is taken.
   Binding *define(const Ident &name);
   void defineValue(const Ident &name, Val value);

@@ -110,8 +110,7 @@ Val Emitter::evalName(const NameExpr *expr) {
           .note(binding->range, "'" + expr->name + "' is declared here");
     return val;
   }
-  const Decl *decl = globals.find(expr->name);
-  if (decl && !isa<ScheduleDecl>(decl))
+  if (const Decl *decl = findGlobal(expr->name))
     return evalGlobal(decl, expr->range);
   if (expr->word != NameExpr::Word::Name) {
     bool inProcedure = env.frame && isa<ProcedureDecl>(env.frame->decl);
@@ -125,9 +124,10 @@ Val Emitter::evalName(const NameExpr *expr) {
   unknownName(expr->name, expr->range, "name", [&](Suggestion &s) {
     for (const Binding *b = env.names; b; b = b->next)
       s.offer(b->name);
-    for (const auto &entry : globals.allNames())
-      if (isa<LetDecl>(entry.second))
-        s.offer(entry.first());
+    globals.forEach(currentFile(), [&](const Decl *known) {
+      if (isa<LetDecl>(known))
+        s.offer(known->name.text);
+    });
     s.offer("all");
   });
   return {};

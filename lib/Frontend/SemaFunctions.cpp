@@ -69,8 +69,7 @@ bool FunctionEmitter::defineParams(const FunctionDecl *fn) {
     for (const FunctionParam &other : fn->params.take_front(i))
       if (other.name.text == name)
         redefined(param, other.name.range, "the first definition");
-    const Decl *decl = e.globals.find(name);
-    if (decl && !isa<ScheduleDecl>(decl))
+    if (const Decl *decl = e.findGlobal(name))
       redefined(param, decl->name.range,
                 "the first definition, " + describe(decl->kind()));
   }
@@ -191,7 +190,7 @@ FunctionEmitter::Number FunctionEmitter::evalBinary(const BinaryExpr *expr) {
 FunctionEmitter::Number FunctionEmitter::evalCall(const CallExpr *expr) {
   StringRef name = expr->callee.text;
   const Builtin *builtin = findFnBuiltin(name);
-  const auto *fn = dyn_cast_or_null<FunctionDecl>(e.globals.find(name));
+  const auto *fn = dyn_cast_or_null<FunctionDecl>(e.findGlobal(name));
   llvm::SmallVector<Number, 4> args;
   bool isWrong = false;
   for (const CallArg &arg : expr->args) {
@@ -215,9 +214,10 @@ FunctionEmitter::Number FunctionEmitter::evalCall(const CallExpr *expr) {
                ? inlineCall(fn, expr, args)
                : Number();
   e.unknownName(name, expr->callee.range, "function", [&](Suggestion &s) {
-    for (const auto &entry : e.globals.allNames())
-      if (isa<FunctionDecl>(entry.second))
-        s.offer(entry.first());
+    e.globals.forEach(e.currentFile(), [&](const Decl *known) {
+      if (isa<FunctionDecl>(known))
+        s.offer(known->name.text);
+    });
     for (const Builtin &known : allFnBuiltins())
       s.offer(known.name);
   });

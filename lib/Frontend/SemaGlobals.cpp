@@ -110,10 +110,46 @@ static bool isSameText(StringRef a, StringRef b) {
 }
 
 Globals::Globals(const Program &program, DiagnosticEngine &diags) {
+  for (const std::unique_ptr<File> &file : program.files) {
+    std::vector<FileId> open = {file->id, program.files.front()->id};
+    while (!open.empty()) {
+      FileId seen = open.back();
+      open.pop_back();
+      if (!visible.insert({file->id, seen}).second)
+        continue;
+      if (auto it = program.imports.find(seen); it != program.imports.end())
+        open.insert(open.end(), it->second.begin(), it->second.end());
+    }
+  }
   for (const std::unique_ptr<File> &file : program.files)
     for (const Decl *decl : file->decls)
       if (decl->name)
         enter(decl, diags.sources(), diags);
+}
+
+const Decl *Globals::find(StringRef name, FileId from) const {
+  const Decl *decl = names.lookup(name);
+  return decl && !isa<ScheduleDecl>(decl) && isVisible(decl, from) ? decl
+                                                                   : nullptr;
+}
+
+const ContractDecl *Globals::findContract(StringRef name, FileId from) const {
+  const ContractDecl *contract = contracts.lookup(name);
+  return contract && isVisible(contract, from) ? contract : nullptr;
+}
+
+void Globals::forEach(FileId from,
+                      function_ref<void(const Decl *)> visit) const {
+  for (const auto &entry : names)
+    if (!isa<ScheduleDecl>(entry.second) && isVisible(entry.second, from))
+      visit(entry.second);
+}
+
+void Globals::forEachContract(FileId from,
+                              function_ref<void(const Decl *)> visit) const {
+  for (const auto &entry : contracts)
+    if (isVisible(entry.second, from))
+      visit(entry.second);
 }
 
 void Globals::enter(const Decl *decl, const SourceManager &sources,

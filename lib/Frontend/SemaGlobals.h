@@ -3,8 +3,8 @@
 //
 // Procedures, functions and lets share one set of names with schedules;
 // contracts have their own, since they are named after a colon only and some
-// are called as verbs of the language are. All files of a program see all of
-// them.
+// are called as verbs of the language are. A file sees its own names and those
+// of the files that it imports, directly or not.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_FRONTEND_SEMAGLOBALS_H
@@ -12,7 +12,8 @@
 
 #include "lib/Frontend/Parser.h"
 
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace coll::sema {
@@ -22,22 +23,25 @@ public:
   /// Enters all declarations; names that are defined twice are errors.
   Globals(const Program &program, DiagnosticEngine &diags);
 
-  /// A procedure, function, let or schedule, or null.
-  const Decl *find(llvm::StringRef name) const { return names.lookup(name); }
-  const ContractDecl *findContract(llvm::StringRef name) const {
-    return contracts.lookup(name);
-  }
-  const llvm::StringMap<const Decl *> &allNames() const { return names; }
-  const llvm::StringMap<const ContractDecl *> &allContracts() const {
-    return contracts;
-  }
+  /// A procedure, fn or let that `from` sees, or null. (Schedules have no
+  /// uses.)
+  const Decl *find(llvm::StringRef name, FileId from) const;
+  const ContractDecl *findContract(llvm::StringRef name, FileId from) const;
+  void forEach(FileId from, llvm::function_ref<void(const Decl *)> visit) const;
+  void forEachContract(FileId from,
+                       llvm::function_ref<void(const Decl *)> visit) const;
 
 private:
+  bool isVisible(const Decl *decl, FileId from) const {
+    return visible.contains({from, decl->range.file});
+  }
   void enter(const Decl *decl, const SourceManager &sources,
              DiagnosticEngine &diags);
 
   llvm::StringMap<const Decl *> names;
   llvm::StringMap<const ContractDecl *> contracts;
+  /// (file, a file whose names it sees)
+  llvm::DenseSet<std::pair<FileId, FileId>> visible;
 };
 
 /// A built-in function of expressions, and how many arguments it takes.

@@ -26,6 +26,10 @@ const Binding *Emitter::find(StringRef name) const {
   return nullptr;
 }
 
+const Decl *Emitter::findGlobal(StringRef name) const {
+  return globals.find(name, currentFile());
+}
+
 Binding *Emitter::define(const Ident &name) {
   if (findBuiltin(name.text)) {
     error(Slug::BuiltInName, name.range,
@@ -35,8 +39,7 @@ Binding *Emitter::define(const Ident &name) {
   } else if (const Binding *first = find(name.text)) {
     error(Slug::Redefined, name.range, "'" + name.text + "' is already defined")
         .note(first->range, "the first definition");
-  } else if (const Decl *decl = globals.find(name.text);
-             decl && !isa<ScheduleDecl>(decl)) {
+  } else if (const Decl *decl = findGlobal(name.text)) {
     error(Slug::Redefined, name.range, "'" + name.text + "' is already defined")
         .note(decl->name.range,
               "the first definition, " + describe(decl->kind()));

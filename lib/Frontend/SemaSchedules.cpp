@@ -124,7 +124,7 @@ void ScheduleEmitter::emitWhere(const ScheduleDecl *decl) {
 
 void ScheduleEmitter::useContract(const ScheduleDecl *decl) {
   StringRef name = decl->contract.text;
-  const ContractDecl *contract = e.globals.findContract(name);
+  const ContractDecl *contract = e.globals.findContract(name, e.currentFile());
   llvm::SmallVector<Val, 4> args;
   for (const Expr *arg : decl->contractArgs) {
     Val val = e.eval(arg);
@@ -136,8 +136,9 @@ void ScheduleEmitter::useContract(const ScheduleDecl *decl) {
   }
   if (!contract && decl->contract)
     e.unknownName(name, decl->contract.range, "contract", [&](Suggestion &s) {
-      for (const auto &entry : e.globals.allContracts())
-        s.offer(entry.first());
+      e.globals.forEachContract(e.currentFile(), [&](const Decl *known) {
+        s.offer(known->name.text);
+      });
     });
   SourceRange place = decl->contract.range;
   if (!decl->contractArgs.empty())

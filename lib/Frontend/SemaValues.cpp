@@ -164,8 +164,9 @@ Val Emitter::evalFold(const CallExpr *expr) {
     val.list->forEach(*this, walk, [&](const Val &rank) {
       std::optional<Coords> coords = toRank(rank);
       const Computed *value = nullptr;
-      if (coords)
-        value = keep(readAt(*this, *val.array, *coords, val.range));
+      if (coords || isOpen())
+        value = keep(
+            readAt(*this, *val.array, coords ? *coords : Coords(), val.range));
       operand(value, val.range);
     });
   };

@@ -212,37 +212,30 @@ Val Emitter::evalAt(const AtExpr *expr) {
     wrongKind(base, "an array");
     return {};
   }
-  if (base.isError() || rank.isError())
+  if (base.isError() || (rank.isError() && !isOpen()))
     return {};
   Val val = base;
   val.kind = Kind::Place;
   val.range = expr->range;
-  if (rank.kind != Kind::List && rank.kind != Kind::Range) {
-    std::optional<Coords> coords = toRank(rank);
-    if (!coords)
+  bool isList = rank.kind == Kind::List || rank.kind == Kind::Range;
+  const List *list = isList ? toList(rank) : nullptr;
+  if (isList && !list)
+    return {};
+  if (list && !list->only()) {
+    if (list->width && !isOpen() && list->width != rankWidth()) {
+      error(Slug::WrongKind, rank.range,
+            "a list of integers, where ranks (" + llvm::join(rankNames, ", ") +
+                ") are needed")
+          .emit();
       return {};
-    val.ssa.assign(coords->begin(), coords->end());
+    }
+    val.list = list;
     return val;
   }
-  const List *list = toList(rank);
-  if (!list || isOpen())
-    return {};
-  if (const Val *only = list->only()) {
-    std::optional<Coords> coords = toRank(*only);
-    if (!coords)
-      return {};
+  std::optional<Coords> coords = toRank(list ? *list->only() : rank);
+  if (coords)
     val.ssa.assign(coords->begin(), coords->end());
-    return val;
-  }
-  if (list->width && list->width != rankWidth()) {
-    error(Slug::WrongKind, rank.range,
-          "a list of integers, where ranks (" + llvm::join(rankNames, ", ") +
-              ") are needed")
-        .emit();
-    return {};
-  }
-  val.list = list;
-  return val;
+  return coords || isOpen() ? val : Val();
 }
 
 } // namespace coll::sema
