@@ -11,6 +11,8 @@ using namespace coll::elab;
 
 /// Longer chains tell nobody anything.
 constexpr size_t maxLinks = 6;
+/// Missing parts for which a copy is looked for that overwrites them.
+constexpr size_t maxPartsTried = 8;
 
 namespace {
 class Explainer {
@@ -209,8 +211,22 @@ bool Explainer::findOverwrite(size_t outputWrite) {
 void Explainer::blameMissing(size_t outputWrite) {
   fault.culprit = trace[outputWrite].site;
   fault.culpritPlace = trace[outputWrite].place;
-  if (contains(trace[outputWrite].after) || findOverwrite(outputWrite))
+  std::vector<TermId> missing = fault.parts;
+  for (TermId part : llvm::ArrayRef(missing).take_front(maxPartsTried)) {
+    markContains(part);
+    if (contains(trace[outputWrite].after) || !findOverwrite(outputWrite))
+      continue;
+    // It may lose others, too.
+    fault.part = part;
+    fault.parts.clear();
+    for (TermId other : missing) {
+      markContains(other);
+      if (inTerm[fault.overwritten])
+        fault.parts.push_back(other);
+    }
     return;
+  }
+  markContains(fault.part);
   for (size_t i = trace.size(); i-- > 0;)
     if (contains(trace[i].after)) {
       fault.chain.push_back({Link::Reached, trace[i].site, trace[i].place});

@@ -116,7 +116,7 @@ void Meanings::add(TermId id) {
     return push(hash(Term::Leaf, name), Term::Leaf);
   }
   case Term::Round:
-    return push(prints[ops[0]], kinds[ops[0]]);
+    return push(prints[ops[0]], Term::Kind(kinds[ops[0]]));
   case Term::Fold:
   case Term::FoldAny:
     return push(hasTokens ? tokenFoldOf(id) : foldOf(id), Term::Fold);
@@ -158,7 +158,7 @@ static uint64_t addCounts(uint64_t a, uint64_t b) {
 std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
   update();
   term = strip(term);
-  Term::Kind kind = kinds[term];
+  Term::Kind kind = Term::Kind(kinds[term]);
   std::map<Fingerprint, Part> parts;
   if (kind != Term::Fold && kind != Term::Add) {
     parts[prints[term]] = {term, 1};
