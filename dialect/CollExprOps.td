@@ -351,7 +351,7 @@ def Coll_FunctionOp : Coll_Op<"function", [
     Constraints:
     * (C1) Each parameter has a kind and an argument of type f64.
     * (C2) The kinds are `elem`, `row` and `scalar`.
-    * (C3) The body has no other ops than those named above.
+    * (C3) The body has no other ops than those named above, all on f64.
 
     Example:
 

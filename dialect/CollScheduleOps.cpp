@@ -296,6 +296,9 @@ LogicalResult FunctionOp::verifyRegions() {
              arith::ConstantOp, math::ExpOp, math::SqrtOp, math::RsqrtOp,
              math::TanhOp, math::AbsFOp>(op))
       return emitOpError("has ") << op.getName() << " in its body [C3]";
+  for (Operation &op : body)
+    if (!llvm::all_of(op.getResultTypes(), isF64))
+      return emitOpError("has ") << op.getName() << " on other than f64 [C3]";
   return success();
 }
 

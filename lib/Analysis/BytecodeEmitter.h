@@ -58,8 +58,6 @@ private:
   void setValue(mlir::Value value, Reg &reg, ReadCode &read);
   static bool isReadInPlace(ReadOp read);
   uint16_t functionIndex(mlir::Operation *from, mlir::FlatSymbolRefAttr name);
-  Function emitFunction(FunctionOp op);
-  void emitFunctionNode(mlir::Value value, Function &function);
 
   Reg reg(mlir::Value value);
   RegList regList(mlir::ValueRange values);

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Analysis/BytecodeEmitter.h"
+#include "lib/Analysis/FunctionFromIR.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace coll;
 using namespace coll::bytecode;
 namespace arith = mlir::arith;
-
-/// A function is code per element; what is shared in it is written again.
-constexpr size_t maxFunctionNodes = 4096;
 
 static ElemType elemTypeOf(DataType type) { return ElemType(uint32_t(type)); }
 static Buffer::Kind bufferKindOf(BufferKind kind) {
@@ -141,63 +138,13 @@ bool Emitter::emitExpression(mlir::Operation &operation) {
 
 uint16_t Emitter::functionIndex(mlir::Operation *from, mlir::FlatSymbolRefAttr name) {
   auto [it, isNew] = functionOf.try_emplace(name.getValue(), code.functions.size());
-  if (isNew)
-    code.functions.push_back(emitFunction(
-        mlir::SymbolTable::lookupNearestSymbolFrom<FunctionOp>(from, name)));
+  if (isNew) {
+    mlir::FailureOr<Function> function = functionFromIR(
+        mlir::SymbolTable::lookupNearestSymbolFrom<FunctionOp>(from, name));
+    failed |= mlir::failed(function);
+    code.functions.push_back(mlir::failed(function) ? Function() : *function);
+  }
   return it->second;
-}
-
-Function Emitter::emitFunction(FunctionOp op) {
-  Function function;
-  function.name = op.getSymName().str();
-  for (mlir::Attribute kind : op.getKinds()) {
-    Buffer::Kind from = bufferKindOf(mlir::cast<BufferKindAttr>(kind).getValue());
-    function.params.push_back(from == Buffer::ElemArg ? Buffer::In : from);
-  }
-  auto yield = mlir::cast<YieldOp>(op.getBody().front().getTerminator());
-  emitFunctionNode(yield.getValue(), function);
-  if (function.code.size() >= maxFunctionNodes)
-    unsupported(*op, "it is too large once its sums are written out");
-  return function;
-}
-
-void Emitter::emitFunctionNode(mlir::Value value, Function &function) {
-  if (function.code.size() >= maxFunctionNodes)
-    return;
-  if (auto arg = mlir::dyn_cast<mlir::BlockArgument>(value)) {
-    function.code.push_back({Function::Param, arg.getArgNumber()});
-    return;
-  }
-  mlir::Operation &op = *value.getDefiningOp();
-  if (auto constant = mlir::dyn_cast<arith::ConstantOp>(op)) {
-    double number = mlir::cast<mlir::FloatAttr>(constant.getValue()).getValueAsDouble();
-    function.code.push_back({Function::Const, 0, number});
-    return;
-  }
-  for (mlir::Value operand : op.getOperands())
-    emitFunctionNode(operand, function);
-  using F = Function;
-  auto kind = llvm::TypeSwitch<mlir::Operation &, std::optional<F::Op>>(op)
-                  .Case<arith::AddFOp>([](auto) { return F::Add; })
-                  .Case<arith::SubFOp>([](auto) { return F::Sub; })
-                  .Case<arith::MulFOp>([](auto) { return F::Mul; })
-                  .Case<arith::DivFOp>([](auto) { return F::Div; })
-                  .Case<arith::NegFOp>([](auto) { return F::Neg; })
-                  .Case<arith::MinimumFOp>([](auto) { return F::Min; })
-                  .Case<arith::MaximumFOp>([](auto) { return F::Max; })
-                  .Case<mlir::math::ExpOp>([](auto) { return F::Exp; })
-                  .Case<mlir::math::SqrtOp>([](auto) { return F::Sqrt; })
-                  .Case<mlir::math::RsqrtOp>([](auto) { return F::Rsqrt; })
-                  .Case<mlir::math::TanhOp>([](auto) { return F::Tanh; })
-                  .Case<mlir::math::AbsFOp>([](auto) { return F::Abs; })
-                  .Case<RowOp>([](RowOp row) {
-                    return F::Op(F::RowSum + uint32_t(row.getReduction()));
-                  })
-                  .Default([](auto &) { return std::nullopt; });
-  if (!kind)
-    return unsupported(op, "it is no part of a function");
-  function.usesRows |= mlir::isa<RowOp>(op);
-  function.code.push_back({*kind});
 }
 
 //===----------------------------------------------------------------------===//

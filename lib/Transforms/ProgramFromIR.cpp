@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/FunctionFromIR.h"
 #include "lib/Transforms/ProgramToIR.h"
 
 #include <map>

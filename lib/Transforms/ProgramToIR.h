@@ -41,9 +41,8 @@ inline constexpr size_t maxExprNodes = size_t(1) << 16;
 mlir::FailureOr<ImportedProgram> programFromIR(ProgramOp op,
                                                const SourceManager &sources);
 
-/// The functions that apply ops name, both ways.
+/// Writes a coll.function; lib/Analysis/FunctionFromIR.h reads it.
 void functionToIR(const Function &function, mlir::OpBuilder &builder);
-mlir::FailureOr<Function> functionFromIR(FunctionOp op);
 
 } // namespace coll
 

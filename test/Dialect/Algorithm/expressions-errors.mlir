@@ -177,6 +177,15 @@ coll.function @f(%x elem) {
 
 // -----
 
+// coll.function C3
+// expected-error @+1 {{has arith.constant on other than f64 [C3]}}
+coll.function @f(%x elem) {
+  %c0 = arith.constant 0 : index
+  coll.yield %x
+}
+
+// -----
+
 // coll.row C1
 coll.schedule @s implements "allreduce" ranks(%n "N") {
   %x = arith.constant 1.0 : f64
