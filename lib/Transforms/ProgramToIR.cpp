@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/ProgramToIR.h"
+#include "lib/Transforms/SourceWords.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -79,13 +80,7 @@ mlir::Location Writer::locOf(SiteId id) {
   if (auto known = siteLocs.find(id); known != siteLocs.end())
     return known->second;
   const auto &[range, caller] = programs.sites[id];
-  mlir::Location result = b.getUnknownLoc();
-  if (range.isValid()) {
-    LineColumn start = sources.start(range), end = sources.end(range);
-    result = mlir::FileLineColRange::get(
-        b.getStringAttr(sources.file(range.file).name()), start.line,
-        start.column, end.line, end.column);
-  }
+  mlir::Location result = locationOf(range, sources, b.getUnknownLoc());
   if (caller != kNone)
     result = mlir::CallSiteLoc::get(result, locOf(caller));
   siteLocs.insert({id, result});
