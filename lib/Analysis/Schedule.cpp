@@ -247,9 +247,9 @@ ScheduleResult coll::schedule(std::span<const ChunkGraph> members, const Schedul
     return result;
   }
   using Way = std::pair<Fusion, Sequence>;
-  for (auto [fusion, sequence] : {Way{Fusion::Full, Sequence::Source}, Way{Fusion::Full, Sequence::Flow},
-                                  Way{Fusion::Sends, Sequence::Source}, Way{Fusion::Sends, Sequence::Flow},
-                                  Way{Fusion::None, Sequence::Source}}) {
+  for (auto [fusion, sequence] : {Way{Fusion::Full, Sequence::Depth}, Way{Fusion::Full, Sequence::Flow},
+                                  Way{Fusion::Sends, Sequence::Depth}, Way{Fusion::Sends, Sequence::Flow},
+                                  Way{Fusion::None, Sequence::Depth}}) {
     if (fusion < options.fusion || (sequence == Sequence::Flow && map.sourceOrder))
       continue;
     result.refusal.reset();

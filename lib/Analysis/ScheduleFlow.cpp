@@ -1,7 +1,7 @@
 //===- ScheduleFlow.cpp - Time when FIFOs are short -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In the order of the source, a ring whose members pass several chunks per step
+// In order of depth, a ring whose members pass several chunks per step
 // has them all on the way before the first is passed on: more messages than a
 // FIFO holds. Here time is the outcome of a simulation instead. A message is
 // ready for its next hop `latency` units after it was sent, and a channel takes
@@ -31,9 +31,10 @@ namespace {
 /// Whose turn it is on a channel: smallest first.
 struct Turn {
   bool isNew; // it comes straight from `in`
-  uint32_t ready, id;
+  uint32_t ready, order;
+  ValueId value;
   bool operator>(const Turn &other) const {
-    return std::tie(isNew, ready, id) > std::tie(other.isNew, other.ready, other.id);
+    return std::tie(isNew, ready, order) > std::tie(other.isNew, other.ready, other.order);
   }
 };
 
@@ -75,6 +76,7 @@ private:
   std::vector<uint32_t> sends;                // messages, by producer
   std::vector<std::vector<ValueId>> readyAt;  // by time
   std::vector<Link> links;                    // by channel
+  std::vector<uint32_t> far;                  // by channel: distance of its ends
   std::vector<uint32_t> active;               // links with turns
   std::vector<uint32_t> taken;                // messages received in this unit
   std::vector<ValueId> settled;               // whose users are to be looked at
@@ -189,7 +191,7 @@ void FlowSimulation::queueReady(uint32_t time) {
     const auto &message = plan.messages[plan.firstMessage[v]];
     if (links[message.channel].turns.empty())
       active.push_back(message.channel);
-    links[message.channel].turns.push({plan.isLeaf(message.producer), time, v});
+    links[message.channel].turns.push({plan.isLeaf(message.producer), time, plan.orderOf[v], v});
   }
 }
 
@@ -198,9 +200,12 @@ bool FlowSimulation::serveLinks(uint32_t time, bool isForced) {
   bool hasMoved = false;
   size_t kept = 0;
   taken.clear();
+  // Links that compete for the room of a third are served in an order that does
+  // not depend on the rank.
+  llvm::sort(active, [&](uint32_t a, uint32_t b) { return std::pair(far[a], a) < std::pair(far[b], b); });
   for (uint32_t at : active) {
     Link &link = links[at];
-    ValueId v = link.turns.top().id;
+    ValueId v = link.turns.top().value;
     bool isFree = true;
     for (uint32_t m = plan.firstMessage[v]; m < plan.firstMessage[v + 1]; ++m)
       isFree &= links[plan.messages[m].channel].lastUsed < time;
@@ -228,9 +233,11 @@ std::vector<uint32_t> FlowSimulation::run() {
   times.assign(n, 0);
   links.resize(plan.channels.size());
   readyAt.resize(2);
+  for (const Channel &channel : plan.channels)
+    far.push_back(plan.distance(channel.from, channel.to));
   index();
-  for (ValueId v = 0; v < n; ++v)
-    if (isStep(v) && waitsFor[v] == 0)
+  for (ValueId v : plan.order)
+    if (waitsFor[v] == 0)
       becomeReady(v);
   drain();
   for (uint32_t time = 1; time < readyAt.size() || !active.empty(); ++time) {
@@ -247,13 +254,12 @@ void Plan::assignTimesByFlow(uint32_t latency, uint32_t capacity) {
   const size_t n = graph.values.size();
   times = FlowSimulation(*this, latency, capacity).run();
   keys.resize(n);
-  for (ValueId v = 0; v < n; ++v) {
-    if (roles[v] != Role::Step)
-      continue;
+  for (ValueId v : order) {
     uint32_t nearest = kNone;
     for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m)
-      nearest = std::min(nearest, displacement(channels[messages[m].channel].from, graph.values[v].rank));
+      nearest = std::min(nearest, distance(channels[messages[m].channel].from, graph.values[v].rank));
     bool receives = nearest != kNone;
-    keys[v] = Key::at(times[v], receives ? Key::Receive : Key::Local, receives ? nearest : 0, v);
+    keys[v] = Key::at(times[v], receives ? Key::Receive : Key::Local, receives ? nearest : 0, orderOf[v]);
   }
+  llvm::sort(order, [&](ValueId a, ValueId b) { return keys[a] < keys[b]; });
 }

@@ -21,14 +21,11 @@ using namespace coll::sched;
 
 Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const ScheduleOptions &options)
     : graph(graph), fusion(fusion), sequence(sequence), maxSources(options.maxSources) {
-  const uint32_t dims = graph.rankDims.size(), ranks = graph.numRanks();
-  coordinates.resize(size_t(ranks) * dims);
-  for (Rank r = 0; r < ranks; ++r)
-    for (uint32_t d = dims, rest = r; d-- > 0; rest /= graph.rankDims[d])
-      coordinates[size_t(r) * dims + d] = rest % graph.rankDims[d];
+  measureDistances();
   findLive();
   indexOutputs();
   placeMessages();
+  chooseOrder();
   constexpr uint32_t flowLatency = 2;
   uint32_t slots = graph.map.slots ? graph.map.slots : options.slots;
   uint32_t capacity = FifoShape{slots, std::max(1u, slots / 2)}.guaranteedSlots();
@@ -36,6 +33,27 @@ Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const Sche
   chooseRiders();
   chooseHosts();
   fuseSends();
+}
+
+void Plan::measureDistances() {
+  const uint32_t dims = graph.rankDims.size(), ranks = graph.numRanks();
+  coordinates.resize(size_t(ranks) * dims);
+  folded.assign(ranks, 0);
+  for (Rank r = 0; r < ranks; ++r) {
+    for (uint32_t d = dims, rest = r; d-- > 0; rest /= graph.rankDims[d])
+      coordinates[size_t(r) * dims + d] = rest % graph.rankDims[d];
+    for (uint32_t d = 0; d < dims; ++d) {
+      uint32_t size = graph.rankDims[d], c = coordinates[size_t(r) * dims + d];
+      folded[r] = folded[r] * size + std::min(c, size - c);
+    }
+  }
+  std::vector<uint32_t> byDistance(ranks);
+  distances.resize(ranks);
+  for (uint32_t i = 0; i < ranks; ++i)
+    byDistance[i] = i;
+  llvm::sort(byDistance, [&](uint32_t a, uint32_t b) { return std::pair(folded[a], a) < std::pair(folded[b], b); });
+  for (uint32_t i = 0; i < ranks; ++i)
+    distances[byDistance[i]] = i;
 }
 
 uint32_t Plan::displacement(Rank from, Rank to) const {
@@ -173,9 +191,7 @@ void Plan::assignTimes() {
   keys.resize(n);
   times.assign(n, 0);
   std::vector<uint32_t> last(channels.size(), 0); // time of the channel's last message
-  for (ValueId v = 0; v < n; ++v) {
-    if (roles[v] != Role::Step)
-      continue;
+  for (ValueId v : order) {
     const Value &value = graph.values[v];
     uint32_t local = 0, remote = 0, nearest = kNone;
     bool hasLocal = false;
@@ -190,14 +206,14 @@ void Plan::assignTimes() {
       const Message &message = messages[m];
       uint32_t made = times[message.producer];
       remote = std::max({remote, made + 1, last[message.channel] + 1});
-      nearest = std::min(nearest, displacement(channels[message.channel].from, value.rank));
+      nearest = std::min(nearest, distance(channels[message.channel].from, value.rank));
     }
     bool receives = nearest != kNone;
     uint32_t time = receives ? std::max(remote, local + hasLocal) : local;
-    if (graph.map.sourceOrder || graph.mappings[value.mapping].sourceOrder)
-      time = std::max(time, v);
+    if (graph.map.sourceOrder)
+      time = std::max(time, orderOf[v]);
     times[v] = time;
-    keys[v] = Key::at(time, receives ? Key::Receive : Key::Local, receives ? nearest : 0, v);
+    keys[v] = Key::at(time, receives ? Key::Receive : Key::Local, receives ? nearest : 0, orderOf[v]);
     for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m)
       last[messages[m].channel] = time;
   }
@@ -271,18 +287,6 @@ bool Plan::mayTakeOver(ValueId v) const {
          times[host] - times[v] <= maxSources;
 }
 
-/// Values so that operands come before users, and messages of a channel in their
-/// order.
-std::vector<ValueId> Plan::inOrder() const {
-  std::vector<ValueId> order;
-  for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (roles[v] == Role::Step || roles[v] == Role::Rider)
-      order.push_back(v);
-  if (sequence == Sequence::Flow)
-    llvm::sort(order, [&](ValueId a, ValueId b) { return keys[a] < keys[b]; });
-  return order;
-}
-
 /// From the last value to the first, so that the positions of all later messages
 /// of a channel are known: a receive may move to the step of a user if that comes
 /// before all of them.
@@ -291,7 +295,6 @@ void Plan::chooseHosts() {
   sourceCount.assign(n, 0);
   std::vector<Key> following(channels.size(), Key{kNone, kNone, kNone});
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> taken; // host, channel
-  const std::vector<ValueId> order = inOrder();
   for (ValueId v : llvm::reverse(order)) {
     if (roles[v] != Role::Step)
       continue;

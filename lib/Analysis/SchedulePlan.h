@@ -8,8 +8,9 @@
 // sends before receives, is a legal order on FIFOs that hold one message; chunks
 // follow each other through a chain or a tree like through a pipeline; and where
 // the source is symmetric in the ranks, so is the order, because ties are broken
-// by the displacement between the two ranks. Along one channel time follows the
-// source, or what flows best (ScheduleFlow.cpp).
+// by the distance between the two ranks. Which of several messages a channel
+// carries first is chosen by depth (ScheduleOrder.cpp), or by what flows best
+// (ScheduleFlow.cpp).
 //
 // *Taking over.* A value with one user, on its own rank, is computed in the step
 // of that user, if the receives this moves to a later time still happen in the
@@ -83,7 +84,7 @@ enum class Role : uint8_t {
 };
 
 /// Which of several messages a channel carries first.
-enum class Sequence : uint8_t { Source, Flow };
+enum class Sequence : uint8_t { Depth, Flow };
 
 class Plan {
 public:
@@ -100,6 +101,8 @@ public:
   std::vector<uint32_t> nextSend; // by message: the next one of the same step
   std::vector<ValueId> firstRider, nextRider; // by value: the riders of a step, linked
   std::vector<uint32_t> firstOutput, outputsByValue; // of each value: indexes into graph.outputs
+  std::vector<ValueId> order;     // steps and riders: operands before users, messages of a channel as it carries them
+  std::vector<uint32_t> orderOf;  // by value: its place there, before time was assigned
   uint32_t numTags = 1;
   uint32_t maxBlock = 0;
 
@@ -116,6 +119,8 @@ public:
   uint16_t blockOfCopy(ValueId value) const { return graph.map.blocks > 1 ? lanes[value] % graph.map.blocks : 0; }
   /// (to - from) per dimension, modulo its size, as one number.
   uint32_t displacement(Rank from, Rank to) const;
+  /// Displacements counted from near to far, a displacement next to its opposite.
+  uint32_t distance(Rank from, Rank to) const { return distances[displacement(from, to)]; }
 
 private:
   struct Use {
@@ -123,14 +128,15 @@ private:
     ValueId user = kNone; // of the last one
   };
   struct Tags;
+  void measureDistances();
   void findLive();
   void indexOutputs();
   void placeMessages();
   void placeMessagesOf(ValueId value, Tags &tags);
   uint32_t blockOf(ValueId value, const Mapping &mapping, bool atReceiver) const;
+  void chooseOrder();
   void assignTimes();
   void assignTimesByFlow(uint32_t latency, uint32_t capacity);
-  std::vector<ValueId> inOrder() const;
   void chooseRiders();
   bool hasOneUse(ValueId value) const;
   bool mayTakeOver(ValueId value) const;
@@ -148,6 +154,8 @@ private:
   std::vector<Use> uses;
   std::vector<uint32_t> lanes;       // by value: the chunk it descends from
   std::vector<uint32_t> coordinates; // rank * dims + dim
+  std::vector<uint32_t> distances;   // by displacement
+  std::vector<uint32_t> folded;      // by displacement: the same for its opposite, in every dimension by itself
   std::vector<Key> keys;             // by value: of the step that computes it
   std::vector<uint32_t> times;       // by value: when it would be computed by itself
   std::vector<uint16_t> blocks;      // by value

@@ -13,20 +13,17 @@ using namespace coll;
 using namespace coll::sched;
 
 void Plan::fuseSends() {
-  // Messages by channel; on a channel they are in the order of their time.
+  // Messages by channel, in the order of their consumers.
   std::vector<uint32_t> first(channels.size() + 1, 0), ordered(messages.size());
   for (const Message &message : messages)
     ++first[message.channel + 1];
   for (size_t c = 0; c < channels.size(); ++c)
     first[c + 1] += first[c];
   std::vector<uint32_t> next(first.begin(), first.end() - 1);
-  for (uint32_t m = 0; m < messages.size(); ++m)
-    ordered[next[messages[m].channel]++] = m;
+  for (ValueId v : order)
+    for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m)
+      ordered[next[messages[m].channel]++] = m;
   sendKeys.resize(messages.size());
-  if (sequence == Sequence::Flow)
-    for (uint32_t c = 0; c < channels.size(); ++c)
-      std::sort(ordered.begin() + first[c], ordered.begin() + first[c + 1],
-                [&](uint32_t a, uint32_t b) { return times[messages[a].consumer] < times[messages[b].consumer]; });
   for (uint32_t c = 0; c < channels.size(); ++c)
     fuseSendsOf(c, {ordered.data() + first[c], ordered.data() + first[c + 1]});
   makeNodes();
@@ -35,7 +32,7 @@ void Plan::fuseSends() {
 
 void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
   const Channel &channel = channels[c];
-  const uint32_t distance = displacement(channel.from, channel.to);
+  const uint32_t far = distance(channel.from, channel.to);
   Key latest; // of the producers so far
   bool isFirst = true;
   for (uint32_t m : ordered) {
@@ -55,8 +52,9 @@ void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
       following = keys[hosts[message.producer]];
       continue;
     }
-    Key own = Key::at(times[message.consumer], Key::Send, distance, message.consumer);
-    sendKeys[ordered[i]] = own < following ? own : following.before(distance, message.consumer);
+    uint32_t place = orderOf[message.consumer];
+    Key own = Key::at(times[message.consumer], Key::Send, far, place);
+    sendKeys[ordered[i]] = own < following ? own : following.before(far, place);
   }
 }
 
@@ -77,10 +75,10 @@ void Plan::makeNodes() {
   std::sort(nodes.begin(), nodes.end(), [](const Node &a, const Node &b) {
     return std::tie(a.rank, a.key, a.firstSend) < std::tie(b.rank, b.key, b.firstSend);
   });
-  // The sinks of a step by displacement, which is the same for ranks alike.
+  // The sinks of a step by distance, which is the same for ranks alike.
   auto place = [&](uint32_t m) {
     const Channel &channel = channels[messages[m].channel];
-    return std::tuple(hosts[messages[m].producer], displacement(channel.from, channel.to), m);
+    return std::tuple(hosts[messages[m].producer], distance(channel.from, channel.to), m);
   };
   std::sort(fused.begin(), fused.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
   std::vector<uint32_t> firstOf(graph.values.size(), kNone);

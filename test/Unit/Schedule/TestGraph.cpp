@@ -19,6 +19,9 @@ TestGraph::TestGraph(std::vector<uint32_t> rankDims, bool reduces, uint32_t chun
     graph.extents.push_back({0, c});
   graph.mappings.emplace_back();
   graph.exprs.push_back({{ExprNode{ExprNode::Operand}}});
+  // One line for copies, one for reductions: a loop's statement is one place.
+  for (uint32_t line = 0; line < 3; ++line)
+    graph.sites.push_back({SourceRange{0, 10 * line, 10 * line + 5}});
 }
 
 void TestGraph::useTokens() { graph.sizes[0] = {SizeSymbol::Const, 0, graph.chunks}; }
@@ -81,7 +84,7 @@ ValueId TestGraph::read(Place place) {
 
 void TestGraph::write(Place place, ValueId value) {
   std::tuple key{place.array.id, place.rank, place.part, place.chunk};
-  writers[key] = graph.sites.size() - 1;
+  writers[key] = site;
   if (inGroup)
     pending[key] = value;
   else
@@ -96,7 +99,7 @@ ValueId TestGraph::push(Place to, ExprId expr, const std::vector<ValueId> &opera
   value.rank = to.rank;
   value.extent = graph.values[operands[0]].extent;
   value.expr = expr;
-  value.site = graph.sites.size() - 1;
+  value.site = site;
   value.statement = statement;
   value.mapping = currentMapping;
   value.firstOperand = graph.operands.size();
@@ -115,7 +118,7 @@ ValueId TestGraph::push(Place to, ExprId expr, const std::vector<ValueId> &opera
 
 void TestGraph::copy(Place from, Place to, std::optional<ElemType> via) {
   ++statement;
-  graph.sites.push_back({SourceRange{0, statement, statement + 1}});
+  site = 0;
   ValueId source = read(from);
   const Value &value = graph.values[source];
   bool isPlain = value.rank == to.rank && !via && value.type == types[to.array.id];
@@ -141,7 +144,7 @@ static ExprId foldExpr(ChunkGraph &graph, uint32_t n, bool any) {
 
 void TestGraph::reduce(Place from, Place to, std::optional<ElemType> via) {
   ++statement;
-  graph.sites.push_back({SourceRange{0, statement, statement + 1}});
+  site = 1;
   std::tuple key{to.array.id, to.rank, to.part, to.chunk};
   ValueId old = inGroup && pending.count(key) ? pending[key] : read(to);
   write(to, push(to, foldExpr(graph, 2, false), {old, read(from)}, via, true));
@@ -149,7 +152,7 @@ void TestGraph::reduce(Place from, Place to, std::optional<ElemType> via) {
 
 void TestGraph::fold(const std::vector<Place> &froms, Place to, bool any) {
   ++statement;
-  graph.sites.push_back({SourceRange{0, statement, statement + 1}});
+  site = 2;
   std::vector<ValueId> operands;
   for (const Place &from : froms)
     operands.push_back(read(from));

@@ -68,6 +68,7 @@ private:
   bool inGroup = false;
   std::map<std::tuple<uint32_t, Rank, uint32_t, uint32_t>, ValueId> pending;
   uint32_t statement = 0;
+  SiteId site = 0;
   MappingId currentMapping = 0;
 };
 
