@@ -1,5 +1,5 @@
-/*===- coll/coll.h - The C interface ---------------------------------*- C
- * -*-=== SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/*===- coll/coll.h - The C interface ----------------------------*- C -*-===
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * The whole public interface of the runtime; C99 and C++.  Compiled schedules
  * add one function each, declared in the header that colc writes beside the
