@@ -217,6 +217,7 @@ TEST(ChannelOffer, HalvesLieOnLinesOfTheirOwn) {
       EXPECT_EQ(address % 128, 0u);
     EXPECT_EQ(receive.slots % 4096, 0u);
     EXPECT_EQ(receive.small % 64, 0u);
+    EXPECT_GE(receive.small - receive.line, sizeof(coll_ring_line));
     EXPECT_EQ(send.seq % 64, 0u);
     EXPECT_EQ(send.peer, 1);
     EXPECT_EQ(receive.peer, 0);

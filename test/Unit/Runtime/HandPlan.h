@@ -156,7 +156,7 @@ Schedule starBarrier(int nranks);
 /// Each rank sends n[p, q] elements to every other.
 Schedule directAlltoallv(int nranks);
 /// Two blocks: one receives into scratch, the other stores and sends on.
-Schedule twoBlockShift(int nranks);
+Schedule twoBlockShift(int nranks, uint32_t instances = 1);
 
 } // namespace coll::test
 

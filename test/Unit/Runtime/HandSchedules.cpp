@@ -194,8 +194,9 @@ Schedule directAlltoallv(int n) {
   return s;
 }
 
-Schedule twoBlockShift(int n) {
+Schedule twoBlockShift(int n, uint32_t instances) {
   Schedule s;
+  s.instances = instances;
   s.name = "hand_shift";
   s.contract = "shift";
   s.nranks = n;

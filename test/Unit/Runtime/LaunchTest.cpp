@@ -4,6 +4,7 @@
 #include "Launching.h"
 
 #include <atomic>
+#include <deque>
 #include <thread>
 
 using namespace coll::test;
@@ -72,17 +73,19 @@ TEST(Launch, InstancesRunInThreadsOfTheirOwn) {
 
 TEST(Launch, BlocksWaitForEachOther) {
   constexpr int nranks = 3;
-  HandPlan plan({twoBlockShift(nranks)});
-  onThreads(nranks, [&](int rank, coll_comm *comm) {
-    for (size_t count : counts) {
-      std::vector<int32_t> in = inputOf(rank, count), out(count, -1);
-      Call call;
-      call.in(in.data()).out(out.data()).count(count);
-      ASSERT_EQ(coll_launch(&plan.plan(), call, comm, nullptr), COLL_OK)
-          << coll_last_error();
-      EXPECT_TRUE(out == inputOf((rank + nranks - 1) % nranks, count));
-    }
-  });
+  for (uint32_t instances : {1u, 2u}) {
+    HandPlan plan({twoBlockShift(nranks, instances)});
+    onThreads(nranks, [&](int rank, coll_comm *comm) {
+      for (size_t count : counts) {
+        std::vector<int32_t> in = inputOf(rank, count), out(count, -1);
+        Call call;
+        call.in(in.data()).out(out.data()).count(count);
+        ASSERT_EQ(coll_launch(&plan.plan(), call, comm, nullptr), COLL_OK)
+            << coll_last_error();
+        EXPECT_TRUE(out == inputOf((rank + nranks - 1) % nranks, count));
+      }
+    });
+  }
 }
 
 TEST(Launch, AllgatherInAndOutOfPlace) {
@@ -170,21 +173,49 @@ TEST(Launch, PlansShareTheChannelsOfALane) {
   });
 }
 
+/// Each plan has channels of its own, and each rank begins with another plan:
+/// who only waited for its own plan's channels would wait for ever.
 TEST(Launch, RanksMayPrepareInDifferentOrders) {
   constexpr int nranks = 3;
-  HandPlan ring({ringAllreduce(nranks)}), chain({chainBroadcast(nranks)}),
-      gather({directAllgather(nranks)}), vector({directAlltoallv(nranks)});
-  const std::vector<const coll_plan *> plans = {&ring.plan(), &chain.plan(),
-                                                &gather.plan(), &vector.plan()};
-  onGoodProcesses(nranks, [&](int rank, coll_comm *comm) {
-    for (size_t i = 0; i != plans.size(); ++i) {
-      const coll_plan *plan = plans[(i + size_t(rank)) % plans.size()];
-      ASSERT_EQ(coll_launch_prepare(plan, Call().root(1), comm), COLL_OK)
-          << coll_last_error();
-    }
-    checkAllreduce(ring.plan(), rank, comm, 1021);
-    checkAlltoallv(vector.plan(), rank, comm, false);
-  });
+  std::deque<HandPlan> plans;
+  for (uint32_t tag = 0; tag != nranks; ++tag) {
+    Schedule ring = ringAllreduce(nranks);
+    ring.name += std::to_string(tag);
+    ring.classes[0].sends[0].tag = ring.classes[0].recvs[0].tag = tag;
+    plans.emplace_back(std::vector<Schedule>{ring});
+  }
+  onGoodProcesses(
+      nranks,
+      [&](int rank, coll_comm *comm) {
+        for (int i = 0; i != nranks; ++i) {
+          HandPlan &plan = plans[size_t((i + rank) % nranks)];
+          ASSERT_EQ(coll_launch_prepare(&plan.plan(), Call(), comm), COLL_OK)
+              << coll_last_error();
+        }
+        for (HandPlan &plan : plans)
+          checkAllreduce(plan.plan(), rank, comm, 1021);
+      },
+      10'000);
+}
+
+TEST(Launch, PrepareIsAnsweredByRanksInsideALaunch) {
+  constexpr int nranks = 2;
+  Schedule other = ringAllreduce(nranks);
+  other.name = "other_ring";
+  other.classes[0].sends[0].tag = other.classes[0].recvs[0].tag = 1;
+  HandPlan first({ringAllreduce(nranks)}), second({other});
+  onGoodProcesses(
+      nranks,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(first.plan(), rank, comm, 10);
+        // Rank 0 waits in a kernel for rank 1, which waits for its channels.
+        if (rank == 1)
+          ASSERT_EQ(coll_launch_prepare(&second.plan(), Call(), comm), COLL_OK)
+              << coll_last_error();
+        checkAllreduce(first.plan(), rank, comm, 10);
+        checkAllreduce(second.plan(), rank, comm, 10);
+      },
+      10'000);
 }
 
 TEST(Launch, LanesRunAtTheSameTime) {
