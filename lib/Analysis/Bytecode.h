@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is run to execute a schedule for concrete parameters. Every SSA value of
-// a coll.schedule has a register of its own, loops and conditions are jumps, and
-// what an instruction needs besides registers stands in side tables. The code is
-// made once per schedule and runs for every rank count and launch member.
+// a coll.schedule has a register of its own, loops and conditions are jumps,
+// and what an instruction needs besides registers stands in side tables. The
+// code is made once per schedule and runs for every rank count and launch
+// member.
 //
-// Four kinds of register: integers (also conditions, size symbols and mappings),
-// views, elementwise expressions ("values") and lists. Where an instruction has
-// a variable number of operands, `b` and `count` name a piece of `pool`.
+// Four kinds of register: integers (also conditions, size symbols and
+// mappings), views, elementwise expressions ("values") and lists. Where an
+// instruction has a variable number of operands, `b` and `count` name a piece
+// of `pool`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_BYTECODE_H
@@ -25,30 +27,94 @@ using Reg = uint32_t;
 
 enum class Opcode : uint8_t {
   // Integers: dst = a op b.
-  Move, Add, Sub, Mul, Div, Mod, Shl, Shr, And, Or, Xor, Min, Max,
-  Eq, Ne, Lt, Le, Gt, Ge,
+  Move,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Shl,
+  Shr,
+  And,
+  Or,
+  Xor,
+  Min,
+  Max,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
   // dst = op a.
-  Abs, Log2, CeilLog2, Lsb, Popcount, Pow2,
-  // Control. `a` is the target; JumpUnless: if not b. Loops: `a` indexes `loops`.
-  Jump, JumpUnless, LoopEnter, LoopNext, Halt,
+  Abs,
+  Log2,
+  CeilLog2,
+  Lsb,
+  Popcount,
+  Pow2,
+  // Control. `a` is the target; JumpUnless: if not b. Loops: `a` indexes
+  // `loops`.
+  Jump,
+  JumpUnless,
+  LoopEnter,
+  LoopNext,
+  Halt,
   // Registers of the other kinds: dst = a.
-  MoveView, MoveValue, MoveList,
-  // Lists. Member appends pool[b ..+ count]. ListGet: list a at b, to pool[c ..+ count].
-  ListBegin, Member, ListEnd, ListSize, ListGet,
+  MoveView,
+  MoveValue,
+  MoveList,
+  // Lists. Member appends pool[b ..+ count]. ListGet: list a at b, to pool[c
+  // ..+ count].
+  ListBegin,
+  Member,
+  ListEnd,
+  ListSize,
+  ListGet,
   // Views of a. Slice: pool[b ..] holds count triples offset, size (kNone: the
   // dimension is indexed and vanishes), step (kNone: 1). Dim: of dimension b.
-  Slice, Reshape, Dim,
-  // Values. Read: view a at rank pool[b ..+ count]. FoldEnd: flag = any. Apply: function a.
-  Read, AddValues, FoldBegin, FoldOperand, FoldEnd, Apply,
-  // The frame of the schedule. Param: name a, default register b or kNone. Launch:
+  Slice,
+  Reshape,
+  Dim,
+  // Values. Read: view a at rank pool[b ..+ count]. FoldEnd: flag = any. Apply:
+  // function a.
+  Read,
+  AddValues,
+  FoldBegin,
+  FoldOperand,
+  FoldEnd,
+  Apply,
+  // The frame of the schedule. Param: name a, default register b or kNone.
+  // Launch:
   // index a, domain list b, to pool[c ..+ count]. Where: condition a, text b.
   // Assert: condition a, assertion b. Buffer, Tmp, Directive: index a.
-  Param, Launch, Where, Assert, Chunks, Buffer, Tmp, Init, Mapping, Directive,
+  Param,
+  Launch,
+  Where,
+  Assert,
+  Chunks,
+  Buffer,
+  Tmp,
+  Init,
+  Mapping,
+  Directive,
   // Statements; `a` indexes the side table of the same name.
-  Transfer, GroupBegin, GroupEnd, On, ProcessEnd, Send, Recv,
+  Transfer,
+  GroupBegin,
+  GroupEnd,
+  On,
+  ProcessEnd,
+  Send,
+  Recv,
   // The contract. SizeOf: view a at pool[b ..+ count] has size c. Ensure: the
   // same, with value c. Count: of pool[b ..+ count].
-  SizeOf, Inplace, LaunchCounts, Count, ConstSize, Same, Ensure
+  SizeOf,
+  Inplace,
+  LaunchCounts,
+  Count,
+  ConstSize,
+  Same,
+  Ensure
 };
 constexpr Opcode lastBinary = Opcode::Ge;
 constexpr Opcode lastUnary = Opcode::Pow2;
@@ -67,14 +133,15 @@ struct RegList {
 
 struct LoopCode {
   Reg var, low, high, step;
-  uint32_t body = 0, end = 0; // first instruction of the body, and after the loop
+  uint32_t body = 0,
+           end = 0; // first instruction of the body, and after the loop
   SiteId site = kNone;
 };
 
 struct BufferCode {
   coll::Buffer::Kind kind;
   std::string name;
-  RegList parts, at; // at.count == 0: not one rank
+  RegList parts, at;   // at.count == 0: not one rank
   Reg members = kNone; // a list of ranks
 };
 
@@ -131,7 +198,8 @@ struct OnCode {
 };
 
 struct MappingCode {
-  std::vector<std::string> keys; // channel, block, recv_block, channels, instances, ...
+  std::vector<std::string>
+      keys; // channel, block, recv_block, channels, instances, ...
   RegList values;
   coll::Mapping fixed; // what needs no execution
 };
@@ -167,7 +235,8 @@ struct Bytecode {
   std::vector<SiteId> sites; // by instruction
   uint32_t ensures = 0;      // where the code that compares the outputs starts
 
-  std::vector<int64_t> ints; // integer registers at the start: constants, else 0
+  std::vector<int64_t>
+      ints; // integer registers at the start: constants, else 0
   uint32_t numViews = 0, numValues = 0, numLists = 0;
   std::vector<Reg> rankDims; // registers of the sizes of the rank space
   std::vector<Reg> pool;

@@ -64,7 +64,8 @@ SourceRange Emitter::rangeOf(mlir::FileLineColRange location) {
     return std::min<uint64_t>(file.lineStart(line) + uint64_t(column) - 1,
                               file.text().size());
   };
-  SourceRange range{it->second, offset(location.getStartLine(), location.getStartColumn()),
+  SourceRange range{it->second,
+                    offset(location.getStartLine(), location.getStartColumn()),
                     offset(location.getEndLine(), location.getEndColumn())};
   range.end = std::max(range.end, range.begin);
   return range;
@@ -118,13 +119,26 @@ bool Emitter::emitCompare(arith::CmpIOp op) {
   using P = arith::CmpIPredicate;
   Opcode code;
   switch (op.getPredicate()) {
-  case P::eq: code = Opcode::Eq; break;
-  case P::ne: code = Opcode::Ne; break;
-  case P::slt: code = Opcode::Lt; break;
-  case P::sle: code = Opcode::Le; break;
-  case P::sgt: code = Opcode::Gt; break;
-  case P::sge: code = Opcode::Ge; break;
-  default: return false;
+  case P::eq:
+    code = Opcode::Eq;
+    break;
+  case P::ne:
+    code = Opcode::Ne;
+    break;
+  case P::slt:
+    code = Opcode::Lt;
+    break;
+  case P::sle:
+    code = Opcode::Le;
+    break;
+  case P::sgt:
+    code = Opcode::Gt;
+    break;
+  case P::sge:
+    code = Opcode::Ge;
+    break;
+  default:
+    return false;
   }
   Reg lhs = reg(op.getLhs()), rhs = reg(op.getRhs()), dst = reg(op.getResult());
   Instr &in = emit(code, site(op.getLoc()));
@@ -267,7 +281,8 @@ bool Emitter::isWanted(mlir::Operation &op) {
   if (phase == Phase::Body)
     return true;
   auto isDeclaration = [](mlir::Operation *o) {
-    return mlir::isa<LaunchCountsOp, CountOp, ConstSizeOp, SizeOfOp, InplaceOp, SameOp>(o);
+    return mlir::isa<LaunchCountsOp, CountOp, ConstSizeOp, SizeOfOp, InplaceOp,
+                     SameOp>(o);
   };
   auto isValue = [](mlir::Operation *o) {
     return mlir::isa<EnsureOp, ReadOp, FoldOp, AddOp, ApplyOp>(o);
@@ -289,8 +304,8 @@ bool Emitter::isWanted(mlir::Operation &op) {
 void Emitter::emitOp(mlir::Operation &op) {
   if (!isWanted(op))
     return;
-  if (!emitInteger(op) && !emitStructure(op) && !emitExpression(op) && !emitFrame(op) &&
-      !emitStatement(op) && !emitContract(op))
+  if (!emitInteger(op) && !emitStructure(op) && !emitExpression(op) &&
+      !emitFrame(op) && !emitStatement(op) && !emitContract(op))
     unsupported(op, "it is no part of the normal form");
 }
 
@@ -306,14 +321,14 @@ Bytecode Emitter::run() {
   SourceRange range = code.siteTable[code.site].range;
   if (range.isValid())
     code.sourcePath = sources.file(range.file).name().str();
-  for (auto [name, arg] :
-       llvm::zip_equal(schedule.getRankNames(), schedule.getBody().getArguments())) {
-    code.rankNames.push_back(mlir::cast<mlir::StringAttr>(name).getValue().str());
+  for (auto [name, arg] : llvm::zip_equal(schedule.getRankNames(),
+                                          schedule.getBody().getArguments())) {
+    code.rankNames.push_back(
+        mlir::cast<mlir::StringAttr>(name).getValue().str());
     code.rankDims.push_back(reg(arg));
   }
-  schedule.walk([&](PromiseOp op) {
-    op.walk([&](FoldOp) { code.reduces = true; });
-  });
+  schedule.walk(
+      [&](PromiseOp op) { op.walk([&](FoldOp) { code.reduces = true; }); });
   emitBlock(schedule.getBody().front());
   emit(Opcode::Halt, code.site);
   code.ensures = here();
@@ -325,6 +340,7 @@ Bytecode Emitter::run() {
   return failed ? Bytecode() : std::move(code);
 }
 
-Bytecode coll::buildBytecode(ScheduleOp schedule, const SourceManager &sources) {
+Bytecode coll::buildBytecode(ScheduleOp schedule,
+                             const SourceManager &sources) {
   return Emitter(schedule, sources).run();
 }

@@ -9,9 +9,9 @@
 namespace coll {
 
 /// Translates a schedule once; it then runs for every rank count and member.
-/// `sources` knows the files that locations name; places in other files are kept
-/// as invalid ranges. An op that is no part of the normal form is an error of
-/// MLIR's, and the code is then empty.
+/// `sources` knows the files that locations name; places in other files are
+/// kept as invalid ranges. An op that is no part of the normal form is an error
+/// of MLIR's, and the code is then empty.
 Bytecode buildBytecode(ScheduleOp schedule, const SourceManager &sources);
 
 } // namespace coll

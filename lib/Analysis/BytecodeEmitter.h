@@ -1,8 +1,8 @@
 //===- BytecodeEmitter.h - Writes Bytecode for ops --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Private to buildBytecode. A walk over the ops in order: every SSA value gets a
-// register when it is first seen, every op becomes one instruction or a few.
+// Private to buildBytecode. A walk over the ops in order: every SSA value gets
+// a register when it is first seen, every op becomes one instruction or a few.
 // A read that one statement uses is not written on its own: the statement names
 // its view and rank, which saves the elaboration a copy of the expression.
 //

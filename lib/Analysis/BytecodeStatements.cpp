@@ -33,7 +33,8 @@ void Emitter::emitSlice(SliceOp op) {
   for (auto [offset, drop] : llvm::zip_equal(op.getOffsets(), op.getDrop())) {
     triples.push_back(reg(offset));
     triples.push_back(drop ? kNone : reg(op.getSizes()[kept]));
-    triples.push_back(drop || op.getSteps().empty() ? kNone : reg(op.getSteps()[kept]));
+    triples.push_back(drop || op.getSteps().empty() ? kNone
+                                                    : reg(op.getSteps()[kept]));
     kept += !drop;
   }
   Reg array = reg(op.getArray()), dst = reg(op.getResult());
@@ -59,7 +60,8 @@ bool Emitter::isReadInPlace(ReadOp read) {
   if (!read.getResult().hasOneUse())
     return false;
   mlir::Operation *user = *read.getResult().user_begin();
-  return mlir::isa<CopyOp, ReduceOp, SendOp>(user) && user->getBlock() == read->getBlock();
+  return mlir::isa<CopyOp, ReduceOp, SendOp>(user) &&
+         user->getBlock() == read->getBlock();
 }
 
 void Emitter::setValue(mlir::Value value, Reg &to, ReadCode &code) {
@@ -75,7 +77,8 @@ void Emitter::setValue(mlir::Value value, Reg &to, ReadCode &code) {
 
 bool Emitter::emitExpression(mlir::Operation &operation) {
   SiteId at = site(operation.getLoc());
-  auto simple = [&](Opcode opcode, mlir::Value dst, mlir::Value a, RegList list = {}) {
+  auto simple = [&](Opcode opcode, mlir::Value dst, mlir::Value a,
+                    RegList list = {}) {
     Reg to = dst ? reg(dst) : kNone, from = a ? reg(a) : kNone;
     Instr &in = emit(opcode, at);
     in.dst = to, in.a = from, in.b = list.first, in.count = list.count;
@@ -111,8 +114,8 @@ bool Emitter::emitExpression(mlir::Operation &operation) {
         return true;
       })
       .Case<ReadOp>([&](ReadOp op) {
-        return isReadInPlace(op) || simple(Opcode::Read, op.getResult(), op.getArray(),
-                                           regList(op.getAt()));
+        return isReadInPlace(op) || simple(Opcode::Read, op.getResult(),
+                                           op.getArray(), regList(op.getAt()));
       })
       .Case<AddOp>([&](AddOp op) {
         Reg rhs = reg(op.getRhs());
@@ -136,8 +139,10 @@ bool Emitter::emitExpression(mlir::Operation &operation) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-uint16_t Emitter::functionIndex(mlir::Operation *from, mlir::FlatSymbolRefAttr name) {
-  auto [it, isNew] = functionOf.try_emplace(name.getValue(), code.functions.size());
+uint16_t Emitter::functionIndex(mlir::Operation *from,
+                                mlir::FlatSymbolRefAttr name) {
+  auto [it, isNew] =
+      functionOf.try_emplace(name.getValue(), code.functions.size());
   if (isNew) {
     mlir::FailureOr<Function> function = functionFromIR(
         mlir::SymbolTable::lookupNearestSymbolFrom<FunctionOp>(from, name));
@@ -243,7 +248,8 @@ bool Emitter::emitFrame(mlir::Operation &operation) {
       })
       .Case<MappingOp>([&](MappingOp op) { return emitMapping(op), true; })
       .Case<DirectiveOp>([&](DirectiveOp op) {
-        code.directives.push_back({op.getName().str(), op.getText().value_or("").str(),
+        code.directives.push_back({op.getName().str(),
+                                   op.getText().value_or("").str(),
                                    regList(op.getValues())});
         emit(Opcode::Directive, at).a = code.directives.size() - 1;
         return true;
@@ -351,16 +357,19 @@ bool Emitter::emitContract(mlir::Operation &operation) {
         return true;
       })
       .Case<EnsureOp>([&](EnsureOp op) {
-        return located(Opcode::Ensure, op.getArray(), op.getAt(), op.getValue());
+        return located(Opcode::Ensure, op.getArray(), op.getAt(),
+                       op.getValue());
       })
       .Case<SizeOfOp>([&](SizeOfOp op) {
         return located(Opcode::SizeOf, op.getArray(), op.getAt(), op.getSize());
       })
-      .Case<SameOp>(
-          [&](SameOp op) { return located(Opcode::Same, op.getArray(), {}, {}); })
+      .Case<SameOp>([&](SameOp op) {
+        return located(Opcode::Same, op.getArray(), {}, {});
+      })
       .Case<InplaceOp>([&](InplaceOp op) {
         code.inplaces.push_back({reg(op.getLhs()), reg(op.getRhs()),
-                                 regList(op.getLhsAt()), regList(op.getRhsAt())});
+                                 regList(op.getLhsAt()),
+                                 regList(op.getRhsAt())});
         emit(Opcode::Inplace, at).a = code.inplaces.size() - 1;
         return true;
       })

@@ -34,7 +34,8 @@ void ContractCheck::expand(uint32_t id) {
       isEmpty |= operands.back() == kNone;
     }
     expansions[id].push_back(
-        isEmpty ? kNone : m.builder.terms.evaluate(nodes, operands, ElemType::Accum));
+        isEmpty ? kNone
+                : m.builder.terms.evaluate(nodes, operands, ElemType::Accum));
   }
 }
 
@@ -75,13 +76,14 @@ bool ContractCheck::run() {
 // Bits
 //===----------------------------------------------------------------------===//
 
-/// Of each value, which computations of reduce_any it comes from; 0: none. Empty
-/// if there are none at all.
-/// Two of them may give different bits for the same term.
+/// Of each value, which computations of reduce_any it comes from; 0: none.
+/// Empty if there are none at all. Two of them may give different bits for the
+/// same term.
 std::vector<uint64_t> ContractCheck::hardwareSums() {
   bool isAny = llvm::any_of(m.graph.exprs, [](const ValueExpr &expr) {
-    return llvm::any_of(expr.nodes,
-                        [](const ExprNode &node) { return node.kind == ExprNode::FoldAny; });
+    return llvm::any_of(expr.nodes, [](const ExprNode &node) {
+      return node.kind == ExprNode::FoldAny;
+    });
   });
   if (!isAny)
     return {};
@@ -113,7 +115,8 @@ ContractCheck::Comparison ContractCheck::compareBits() {
     size_t at = promise.element;
     if (promise.isLocation)
       at += size_t(promise.from) * m.state.arrays[promise.what].cells;
-    std::vector<uint32_t> &known = (promise.isLocation ? firstOf : first)[promise.what];
+    std::vector<uint32_t> &known =
+        (promise.isLocation ? firstOf : first)[promise.what];
     if (known.size() <= at)
       known.resize(std::max(at + 1, 2 * known.size()), kNone);
     uint32_t &before = known[at];
@@ -128,9 +131,10 @@ ContractCheck::Comparison ContractCheck::compareBits() {
       agreement = Agreement::No;
     else if (!sums.empty() && sums[a] != sums[b])
       agreement = Agreement::Hardware;
-    bool isWorse = agreement == Agreement::No ? result.agreement != Agreement::No
-                                              : agreement != Agreement::Yes &&
-                                                    result.agreement == Agreement::Yes;
+    bool isWorse =
+        agreement == Agreement::No
+            ? result.agreement != Agreement::No
+            : agreement != Agreement::Yes && result.agreement == Agreement::Yes;
     if (isWorse)
       result = {agreement, before, i};
   }
@@ -138,7 +142,8 @@ ContractCheck::Comparison ContractCheck::compareBits() {
 }
 
 void ContractCheck::markComplete() {
-  m.graph.isAvgLegal = m.code.reduces && m.isPlainReduceOnly && !m.promises.empty();
+  m.graph.isAvgLegal =
+      m.code.reduces && m.isPlainReduceOnly && !m.promises.empty();
   if (!m.graph.isAvgLegal)
     return;
   llvm::DenseSet<std::pair<uint64_t, uint64_t>> whole;
@@ -201,7 +206,9 @@ DeadTransfers elab::findDeadTransfers(const Machine &m) {
     if (value.kind == Value::Input || !isMessage(graph, value))
       continue;
     DeadTransfers::Site &site =
-        sites.try_emplace(value.site, DeadTransfers::Site{value.site, 0, 0, kNone})
+        sites
+            .try_emplace(value.site,
+                         DeadTransfers::Site{value.site, 0, 0, kNone})
             .first->second;
     ++site.total;
     if (!isLive[id] && site.dead++ == 0)
@@ -209,9 +216,10 @@ DeadTransfers elab::findDeadTransfers(const Machine &m) {
   }
   for (auto &[id, site] : sites) {
     uint32_t target = m.targetOfSite[id];
-    bool isSaid = target != kNone && llvm::any_of(result.arrays, [&](uint32_t array) {
-                    return m.state.arrays[array].site == m.state.arrays[target].site;
-                  });
+    bool isSaid =
+        target != kNone && llvm::any_of(result.arrays, [&](uint32_t array) {
+          return m.state.arrays[array].site == m.state.arrays[target].site;
+        });
     if (site.dead != 0 && !isSaid)
       result.sites.push_back(site);
   }

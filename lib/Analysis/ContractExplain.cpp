@@ -94,7 +94,8 @@ bool Explainer::compareParts(TermId promised, TermId held) {
     compare(missing[0].term, foreign[0].term);
     return true;
   }
-  auto choose = [&](ContractFault::Kind kind, const std::vector<Meanings::Part> &parts) {
+  auto choose = [&](ContractFault::Kind kind,
+                    const std::vector<Meanings::Part> &parts) {
     fault.kind = kind;
     fault.part = parts[0].term;
     fault.count = parts[0].count;
@@ -127,9 +128,11 @@ void Explainer::compare(TermId promised, TermId held) {
     }
   }
   bool isAlike = want == have || have == Term::Leaf || want == Term::Leaf;
-  if (isAlike && want != Term::Apply && have != Term::Apply && compareParts(promised, held))
+  if (isAlike && want != Term::Apply && have != Term::Apply &&
+      compareParts(promised, held))
     return;
-  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink, /*plusIsFold=*/true);
+  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink,
+                  /*plusIsFold=*/true);
   if (asSums(promised) == asSums(held))
     fault.kind = ContractFault::PlusIsNotReduce;
 }
@@ -153,8 +156,8 @@ void Explainer::markContains(TermId part) {
 
 size_t Explainer::lastWriteTo(const Place &place) const {
   for (size_t i = trace.size(); i-- > 0;)
-    if (trace[i].place.array == place.array && trace[i].place.cell == place.cell &&
-        trace[i].place.rank == place.rank)
+    if (trace[i].place.array == place.array &&
+        trace[i].place.cell == place.cell && trace[i].place.rank == place.rank)
       return i;
   return noWrite;
 }
@@ -194,7 +197,8 @@ bool Explainer::findOverwrite(size_t outputWrite) {
       fault.overwritten = m.graph.values[write.before].term;
       size_t since = writeOf(write.before, at);
       if (since != noWrite)
-        fault.chain.push_back({Link::HeldSince, trace[since].site, trace[since].place});
+        fault.chain.push_back(
+            {Link::HeldSince, trace[since].site, trace[since].place});
       if (at != outputWrite)
         fault.chain.push_back(
             {Link::Output, trace[outputWrite].site, trace[outputWrite].place});
@@ -237,7 +241,9 @@ void Explainer::blameMissing(size_t outputWrite) {
 void Explainer::blameDouble(size_t outputWrite) {
   std::vector<uint32_t> counts =
       meanings.countsOf(meanings(fault.part), kindOf(fault.promisedThere));
-  auto countOf = [&](ValueId value) { return counts[m.graph.values[value].term]; };
+  auto countOf = [&](ValueId value) {
+    return counts[m.graph.values[value].term];
+  };
   ValueId value = trace[outputWrite].after;
   fault.culprit = trace[outputWrite].site;
   fault.culpritPlace = trace[outputWrite].place;
@@ -258,14 +264,15 @@ void Explainer::blameDouble(size_t outputWrite) {
   auto it = writesOf.find(value);
   size_t at = it == writesOf.end() ? noWrite : it->second.front();
   const Value &v = m.graph.values[value];
-  for (uint32_t i = 0; i < v.numOperands && fault.chain.size() < maxLinks; ++i) {
+  for (uint32_t i = 0; i < v.numOperands && fault.chain.size() < maxLinks;
+       ++i) {
     ValueId operand = m.graph.operandsOf(v)[i].value;
     size_t write = countOf(operand) == 0 ? noWrite : writeOf(operand, at);
     if (write == noWrite)
       continue;
     bool isOld = at != noWrite && trace[at].before == operand;
-    fault.chain.push_back({isOld ? Link::HeldSince : Link::Added, trace[write].site,
-                           trace[write].place});
+    fault.chain.push_back({isOld ? Link::HeldSince : Link::Added,
+                           trace[write].site, trace[write].place});
   }
   if (at != outputWrite && trace[outputWrite].site != fault.culprit)
     fault.chain.push_back(
@@ -292,7 +299,8 @@ void Explainer::blameForeign(size_t outputWrite) {
       if (contains(m.graph.operandsOf(v)[i].value))
         from = m.graph.operandsOf(v)[i].value;
     bool isWhole = meanings(v.term) == print;
-    if (from != kNone && !isWhole && meanings(m.graph.values[from].term) == print)
+    if (from != kNone && !isWhole &&
+        meanings(m.graph.values[from].term) == print)
       blame(value); // here it is mixed with others
     size_t earlier = writeOf(value, at);
     if (earlier == noWrite && from != kNone) {
@@ -300,8 +308,9 @@ void Explainer::blameForeign(size_t outputWrite) {
       earlier = writeOf(value, at);
     }
     at = earlier;
-    bool isNew = at != noWrite && trace[at].site != fault.culprit &&
-                 (fault.chain.empty() || fault.chain.back().site != trace[at].site);
+    bool isNew =
+        at != noWrite && trace[at].site != fault.culprit &&
+        (fault.chain.empty() || fault.chain.back().site != trace[at].site);
     if (isNew && meanings(m.graph.values[value].term) == print)
       fault.chain.push_back({Link::CameFrom, trace[at].site, trace[at].place});
   }
@@ -372,6 +381,7 @@ ContractFault Explainer::explain() {
   return fault;
 }
 
-ContractFault elab::explainContract(ContractCheck &check, const std::vector<Write> &trace) {
+ContractFault elab::explainContract(ContractCheck &check,
+                                    const std::vector<Write> &trace) {
   return Explainer(check, trace).explain();
 }

@@ -22,23 +22,30 @@
 namespace coll::elab {
 
 struct ContractFault {
-  enum Kind : uint8_t { Unwritten, Missing, Double, Wrong, PlusIsNotReduce } kind = Wrong;
+  enum Kind : uint8_t {
+    Unwritten,
+    Missing,
+    Double,
+    Wrong,
+    PlusIsNotReduce
+  } kind = Wrong;
   Promise promise;
   Place place; ///< the location of `out`
   uint64_t numWrong = 0, numPromises = 0;
   bool isPlainReduce = false; ///< it is promised reduce(in@all), as all are
-  TermId promised = kNone; ///< the whole of it
+  TermId promised = kNone;    ///< the whole of it
   /// Where both differ: within the arguments below.
   TermId heldThere = kNone, promisedThere = kNone;
 
   TermId part = kNone; ///< the contribution; kNone: the terms differ otherwise
   uint64_t count = 0;  ///< how often it is there
-  std::vector<TermId> parts; ///< all that are missing, double or foreign like it
+  std::vector<TermId>
+      parts; ///< all that are missing, double or foreign like it
   /// Which argument of which function differs, from the outside in.
   std::vector<std::pair<uint16_t, uint32_t>> arguments;
 
   SiteId culprit = kNone;
-  Place culpritPlace;        ///< that it writes
+  Place culpritPlace;         ///< that it writes
   bool doesOverwrite = false; ///< a value with the part (Missing)
   TermId overwritten = kNone;
 
@@ -58,7 +65,8 @@ struct ContractFault {
   uint32_t groupLoop = kNone;
 };
 
-ContractFault explainContract(ContractCheck &check, const std::vector<Write> &trace);
+ContractFault explainContract(ContractCheck &check,
+                              const std::vector<Write> &trace);
 
 } // namespace coll::elab
 

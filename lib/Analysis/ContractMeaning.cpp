@@ -19,7 +19,9 @@ static uint64_t mix(uint64_t h) { // the finalizer of splitmix64
 }
 
 static Fingerprint plus(Fingerprint a, Fingerprint b) {
-  auto add = [](uint64_t x, uint64_t y) { return x + y >= prime ? x + y - prime : x + y; };
+  auto add = [](uint64_t x, uint64_t y) {
+    return x + y >= prime ? x + y - prime : x + y;
+  };
   return {add(a.x, b.x), add(a.y, b.y)};
 }
 
@@ -30,9 +32,10 @@ Fingerprint Meanings::hash(uint64_t tag, Fingerprint a) const {
   return {one(seedX, a.x, a.y), one(seedY, a.y, a.x)};
 }
 
-Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<bool> &isSame,
-                   Sink &sink, bool plusIsFold)
-    : graph(graph), terms(terms), isSame(isSame), sink(sink), plusIsFold(plusIsFold) {
+Meanings::Meanings(const ChunkGraph &graph, TermTable &terms,
+                   const std::vector<bool> &isSame, Sink &sink, bool plusIsFold)
+    : graph(graph), terms(terms), isSame(isSame), sink(sink),
+      plusIsFold(plusIsFold) {
   // Fixed by the schedule, which cannot know them in advance.
   uint64_t seed = graph.values.size();
   for (char c : graph.schedule + "/" + graph.contract)
@@ -41,7 +44,8 @@ Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<
     seed = mix(seed ^ dim);
   seedX = mix(seed + 1);
   seedY = mix(seed + 2);
-  hasTokens = llvm::any_of(graph.sizes, [](const SizeSymbol &s) { return s.isToken(); });
+  hasTokens = llvm::any_of(graph.sizes,
+                           [](const SizeSymbol &s) { return s.isToken(); });
   prints.reserve(terms.size());
   kinds.reserve(terms.size());
 }
@@ -112,7 +116,8 @@ void Meanings::add(TermId id) {
   switch (term.kind) {
   case Term::Leaf: {
     uint64_t rank = isSame[ops[0]] ? 0 : ops[3];
-    Fingerprint name{uint64_t(ops[0]) << 32 | ops[1], uint64_t(ops[2]) << 32 | rank};
+    Fingerprint name{uint64_t(ops[0]) << 32 | ops[1],
+                     uint64_t(ops[2]) << 32 | rank};
     return push(hash(Term::Leaf, name), Term::Leaf);
   }
   case Term::Round:

@@ -1,17 +1,17 @@
 //===- ContractMeaning.h - What a term means to a contract ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A contract ignores rounding and takes the launch's op and + for associative and
-// commutative, though not for each other. So the meaning of a fold is a multiset:
-// of leaves, of sums and of function applications; that of a sum likewise; and a
-// function is known only by its name and the meaning of its arguments. Meanings
-// are compared by fingerprint (reference/verification.md, section F): a leaf is a
-// random residue modulo the prime 2^61 - 1, a multiset the sum of its elements',
-// all else a hash. Two independent residues are kept. A wrong multiset passes with
-// a probability of about 2^-122 per comparison.
+// A contract ignores rounding and takes the launch's op and + for associative
+// and commutative, though not for each other. So the meaning of a fold is a
+// multiset: of leaves, of sums and of function applications; that of a sum
+// likewise; and a function is known only by its name and the meaning of its
+// arguments. Meanings are compared by fingerprint (reference/verification.md,
+// section F): a leaf is a random residue modulo the prime 2^61 - 1, a multiset
+// the sum of its elements', all else a hash. Two independent residues are kept.
+// A wrong multiset passes with a probability of about 2^-122 per comparison.
 //
-// The value of a part of constant size 0 is a token, and a fold of tokens means a
-// set: adding one twice changes nothing.
+// The value of a part of constant size 0 is a token, and a fold of tokens means
+// a set: adding one twice changes nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_CONTRACTMEANING_H
@@ -29,13 +29,16 @@ struct Fingerprint {
   friend auto operator<=>(const Fingerprint &, const Fingerprint &) = default;
 };
 
-/// The fingerprints of all terms of a table, also of those that are added later.
+/// The fingerprints of all terms of a table, also of those that are added
+/// later.
 class Meanings {
 public:
-  /// `isSame[b]`: buffer b has the same contents on every rank. `plusIsFold`: take
+  /// `isSame[b]`: buffer b has the same contents on every rank. `plusIsFold`:
+  /// take
   /// + for the launch's op, as it is for sum.
-  Meanings(const ChunkGraph &graph, TermTable &terms, const std::vector<bool> &isSame,
-           Sink &sink, bool plusIsFold = false);
+  Meanings(const ChunkGraph &graph, TermTable &terms,
+           const std::vector<bool> &isSame, Sink &sink,
+           bool plusIsFold = false);
 
   Fingerprint operator()(TermId term) {
     update();
@@ -52,7 +55,8 @@ public:
     uint64_t count;
   };
   std::map<Fingerprint, Part> partsOf(TermId term);
-  /// How often `part` counts in each term, as far as folds and sums of `kind` go.
+  /// How often `part` counts in each term, as far as folds and sums of `kind`
+  /// go.
   std::vector<uint32_t> countsOf(Fingerprint part, Term::Kind kind);
 
 private:
@@ -78,7 +82,8 @@ private:
   bool plusIsFold;
   uint64_t seedX, seedY;
   BigVector<Fingerprint> prints;
-  BigVector<uint8_t> kinds; ///< Term::Kind, Fold also for FoldAny; of what is rounded
+  BigVector<uint8_t>
+      kinds; ///< Term::Kind, Fold also for FoldAny; of what is rounded
   bool hasTokens;
   /// Of sums that are no folds: the sum of the addends, before it is hashed.
   llvm::DenseMap<TermId, Fingerprint> addends;

@@ -14,15 +14,16 @@
 using namespace coll;
 using namespace coll::elab;
 
-/// A repair by `group` is looked for in schedules of at most so many values, and
-/// in at most so many loops.
+/// A repair by `group` is looked for in schedules of at most so many values,
+/// and in at most so many loops.
 constexpr size_t maxTrialValues = 200'000;
 constexpr unsigned maxTrials = 4;
 
 namespace {
 /// One execution of a schedule and its comparison with the contract.
 struct Execution {
-  Execution(const Bytecode &code, const Parameters &params) : machine(code, params) {}
+  Execution(const Bytecode &code, const Parameters &params)
+      : machine(code, params) {}
   /// False: failed, excluded, or against the contract.
   bool run();
   Machine machine;
@@ -59,17 +60,20 @@ static std::vector<uint32_t> loopsAround(const Bytecode &code, SiteId site) {
     for (uint32_t pc = loop.body; pc < loop.end; ++pc) {
       Opcode op = code.code[pc].op;
       hasSite |= op == Opcode::Transfer && code.sites[pc] == site;
-      isPlain &= op != Opcode::GroupBegin && op != Opcode::On && op != Opcode::Tmp;
+      isPlain &=
+          op != Opcode::GroupBegin && op != Opcode::On && op != Opcode::Tmp;
     }
     for (const OnCode &on : code.ons)
-      isPlain &= !(loop.body >= on.body && loop.end <= on.end) && !isIn(on.body);
+      isPlain &=
+          !(loop.body >= on.body && loop.end <= on.end) && !isIn(on.body);
     if (hasSite && isPlain)
       loops.push_back(l);
   }
   return loops;
 }
 
-static void findGroup(const Bytecode &code, const Parameters &params, ContractFault &fault) {
+static void findGroup(const Bytecode &code, const Parameters &params,
+                      ContractFault &fault) {
   std::vector<uint32_t> loops = loopsAround(code, fault.culprit);
   for (const ContractFault::Link &link : fault.chain)
     for (uint32_t loop : loopsAround(code, link.site))
@@ -114,8 +118,8 @@ static void collectOutputs(Machine &m) {
           uint64_t index = array.index(rank, cell);
           ValueId value = array.get(index);
           if (value != kNone)
-            graph.outputs.push_back(
-                {rank, m.state.cellOf(array, cell), value, array.writer(index)});
+            graph.outputs.push_back({rank, m.state.cellOf(array, cell), value,
+                                     array.writer(index)});
         }
       }
   auto key = [](const InplacePair &p) {
@@ -126,12 +130,13 @@ static void collectOutputs(Machine &m) {
   });
 }
 
-static std::string describeDisagreement(const ContractCheck &check, const Words &words,
-                                        const ContractCheck::Comparison &comparison) {
+static std::string
+describeDisagreement(const ContractCheck &check, const Words &words,
+                     const ContractCheck::Comparison &comparison) {
   const Promise &a = check.m.promises[comparison.promise],
                 &b = check.m.promises[comparison.other];
-  return words.location(a.array, a.cell) + " of ranks " + words.rank(a.rank) + " and " +
-         words.rank(b.rank);
+  return words.location(a.array, a.cell) + " of ranks " + words.rank(a.rank) +
+         " and " + words.rank(b.rank);
 }
 
 ElaborateResult coll::elaborate(const Bytecode &code, const Parameters &params,
@@ -182,7 +187,8 @@ std::vector<uint32_t> LaunchFamily::member(uint64_t index) const {
   return values;
 }
 
-LaunchFamily coll::enumerateLaunch(const Bytecode &code, const Parameters &params,
+LaunchFamily coll::enumerateLaunch(const Bytecode &code,
+                                   const Parameters &params,
                                    DiagnosticEngine &diags) {
   LaunchFamily family;
   if (code.launches.empty()) {

@@ -1,4 +1,5 @@
-//===- Elaborate.h - Executing a schedule for concrete parameters -*- C++ -*-===//
+//===- Elaborate.h - Executing a schedule for concrete parameters -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the code of a schedule for one rank space, one set of parameters and one
@@ -17,11 +18,11 @@ namespace coll {
 
 /// Nothing that a schedule says may take more; each has a message of its own.
 struct Limits {
-  uint64_t steps = 1u << 28;     ///< loop iterations, list members, chunks moved
-  uint32_t values = 1u << 26;    ///< of the chunk graph
+  uint64_t steps = 1u << 28;  ///< loop iterations, list members, chunks moved
+  uint32_t values = 1u << 26; ///< of the chunk graph
   uint64_t locations = 1u << 27; ///< that are kept in memory, filled or not
   uint32_t ranks = 1u << 16;
-  uint64_t chunks = 1u << 24;    ///< of one array on one rank
+  uint64_t chunks = 1u << 24; ///< of one array on one rank
 };
 
 struct Parameters {
@@ -58,7 +59,7 @@ struct ElaborateResult {
   } status = Wrong;
   std::string excludedBy; ///< the text of the condition
   SiteId excludedAt = kNone;
-  ChunkGraph graph;       ///< complete only if the status is Right
+  ChunkGraph graph; ///< complete only if the status is Right
   Agreement agreement = Agreement::Yes;
   /// If not Yes: a location of `out` and two ranks that differ.
   std::string disagreement;

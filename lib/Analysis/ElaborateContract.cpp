@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The clauses of a contract run twice. Before the statements: sizes, what may
-// share memory, what is the same everywhere. After them: `ensure`, which records
-// for each location of `out` what it is promised to hold. The right sides of
-// most ensures are the same for every rank, so they are interned: a ring of 1024
-// ranks has one, with 1024 operands.
+// share memory, what is the same everywhere. After them: `ensure`, which
+// records for each location of `out` what it is promised to hold. The right
+// sides of most ensures are the same for every rank, so they are interned: a
+// ring of 1024 ranks has one, with 1024 operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,14 +31,19 @@ bool Machine::launchCounts(Frame &frame, const Instr &in) {
 
 bool Machine::count(Frame &frame, const Instr &in) {
   uint64_t flat = 0;
-  for (auto [reg, dim] : llvm::zip_equal(regs({in.b, in.count}), graph.launchCountDims)) {
+  for (auto [reg, dim] :
+       llvm::zip_equal(regs({in.b, in.count}), graph.launchCountDims)) {
     int64_t index = frame.ints[reg];
     if (index < 0 || index >= dim)
-      return fail({.fault = Fault::OutOfRange, .site = siteOf(frame), .x = index, .y = dim,
+      return fail({.fault = Fault::OutOfRange,
+                   .site = siteOf(frame),
+                   .x = index,
+                   .y = dim,
                    .text = graph.launchCounts});
     flat = flat * dim + index;
   }
-  frame.ints[in.dst] = builder.sizeSymbol(SizeSymbol::Launch, flat, graph.chunks);
+  frame.ints[in.dst] =
+      builder.sizeSymbol(SizeSymbol::Launch, flat, graph.chunks);
   return true;
 }
 
@@ -46,13 +51,14 @@ bool Machine::constSize(Frame &frame, const Instr &in) {
   int64_t value = frame.ints[in.a];
   if (value < 0)
     return fail({.fault = Fault::BadExtent, .site = siteOf(frame), .x = value});
-  frame.ints[in.dst] = builder.sizeSymbol(SizeSymbol::Const, value, graph.chunks);
+  frame.ints[in.dst] =
+      builder.sizeSymbol(SizeSymbol::Const, value, graph.chunks);
   return true;
 }
 
 /// The parts that a view of a buffer covers, in order.
-static llvm::SmallVector<uint32_t> partsOf(const State &state, const Array &array,
-                                           const View &view) {
+static llvm::SmallVector<uint32_t>
+partsOf(const State &state, const Array &array, const View &view) {
   llvm::SmallVector<uint32_t> cells, parts;
   state.cellsOf(view, cells);
   for (uint32_t cell : cells) {
@@ -84,7 +90,8 @@ bool Machine::sizeOf(Frame &frame, const Instr &in) {
       uint32_t &size = buffer.partSize[size_t(r) * buffer.parts + part];
       uint32_t given = frame.ints[in.c];
       if (size != 0 && size != given)
-        return fail({.fault = Fault::SizeConflict, .site = siteOf(frame),
+        return fail({.fault = Fault::SizeConflict,
+                     .site = siteOf(frame),
                      .place = {view.array, uint64_t(part) * graph.chunks, r}});
       size = given;
     }
@@ -96,7 +103,8 @@ bool Machine::inplace(Frame &frame, const Instr &in) {
   const InplaceCode &pair = code.inplaces[in.a];
   SiteId site = siteOf(frame);
   const View &lhs = frame.views[pair.lhs], &rhs = frame.views[pair.rhs];
-  const Array &lhsArray = state.arrays[lhs.array], &rhsArray = state.arrays[rhs.array];
+  const Array &lhsArray = state.arrays[lhs.array],
+              &rhsArray = state.arrays[rhs.array];
   llvm::SmallVector<uint32_t> lhsParts = partsOf(state, lhsArray, lhs),
                               rhsParts = partsOf(state, rhsArray, rhs);
   if (lhsParts.size() != rhsParts.size())
@@ -104,7 +112,8 @@ bool Machine::inplace(Frame &frame, const Instr &in) {
   Rank from = 0, to = graph.numRanks();
   Rank lhsRank = 0, rhsRank = 0;
   if (pair.lhsAt.count) {
-    if (!rankAt(frame, pair.lhsAt, lhsRank, site) || !rankAt(frame, pair.rhsAt, rhsRank, site))
+    if (!rankAt(frame, pair.lhsAt, lhsRank, site) ||
+        !rankAt(frame, pair.rhsAt, rhsRank, site))
       return false;
     if (lhsRank != rhsRank)
       return fail({.fault = Fault::InplaceRank, .site = site});
@@ -131,7 +140,8 @@ bool Machine::same(Frame &frame, const Instr &in) {
 //===----------------------------------------------------------------------===//
 
 /// reduce(in@all): a fold of one buffer's locations on every rank, once each.
-static bool isPlainReduce(const ExprRef &expr, const State &state, const ChunkGraph &graph) {
+static bool isPlainReduce(const ExprRef &expr, const State &state,
+                          const ChunkGraph &graph) {
   size_t n = graph.numRanks();
   if (expr.reads.size() != n)
     return false;
@@ -141,7 +151,8 @@ static bool isPlainReduce(const ExprRef &expr, const State &state, const ChunkGr
       return n == 1;
     const Array &array = state.arrays[read.view.array];
     const View &first = expr.reads[0].view;
-    if (array.buffer == kNone || graph.buffers[array.buffer].kind != Buffer::In ||
+    if (array.buffer == kNone ||
+        graph.buffers[array.buffer].kind != Buffer::In ||
         read.view.array != first.array || read.view.offset != first.offset ||
         seen[read.rank])
       return false;
@@ -149,8 +160,9 @@ static bool isPlainReduce(const ExprRef &expr, const State &state, const ChunkGr
   }
   if (n == 1)
     return expr.nodes.size() == 1;
-  return expr.nodes.size() == n + 1 && (expr.nodes.back().kind == ExprNode::Fold ||
-                                        expr.nodes.back().kind == ExprNode::FoldAny);
+  return expr.nodes.size() == n + 1 &&
+         (expr.nodes.back().kind == ExprNode::Fold ||
+          expr.nodes.back().kind == ExprNode::FoldAny);
 }
 
 /// Equal expressions have equal keys.
@@ -179,7 +191,8 @@ static std::string keyOf(const ExprRef &expr) {
 }
 
 uint32_t Machine::expectationOf(ExprRef expr) {
-  auto [it, isNew] = expectationIndex.try_emplace(keyOf(expr), expectations.size());
+  auto [it, isNew] =
+      expectationIndex.try_emplace(keyOf(expr), expectations.size());
   if (isNew)
     expectations.push_back(std::move(expr));
   return it->second;
@@ -190,7 +203,8 @@ bool Machine::ensure(Frame &frame, const Instr &in) {
   const View &view = frame.views[in.a];
   ExprRef expr = frame.values[in.c];
   for (const ReadRef &read : expr.reads)
-    if (read.rank != kNone && !checkPlace(frame, read.view.array, read.rank, site))
+    if (read.rank != kNone &&
+        !checkPlace(frame, read.view.array, read.rank, site))
       return false;
   if (!checkShape(expr, view, site))
     return false;
@@ -227,8 +241,8 @@ bool Machine::promiseLocations(const ReadRef &read, uint32_t array,
 
 bool Machine::promiseValues(const ExprRef &expr, uint32_t array,
                             llvm::ArrayRef<Rank> ranks, SiteId site) {
-  bool isAnyOwn =
-      llvm::any_of(expr.reads, [](const ReadRef &r) { return r.rank == kNone; });
+  bool isAnyOwn = llvm::any_of(
+      expr.reads, [](const ReadRef &r) { return r.rank == kNone; });
   uint32_t expectation = kNone;
   for (Rank r : ranks) {
     if (isAnyOwn || expectation == kNone) {

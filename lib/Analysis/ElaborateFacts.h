@@ -17,46 +17,60 @@ namespace coll::elab {
 
 enum class Fault : uint8_t {
   // Integers; x and y are the operands.
-  Overflow, BadDivisor, BadShift, BadLogarithm, BadLowBit, BadStep,
+  Overflow,
+  BadDivisor,
+  BadShift,
+  BadLogarithm,
+  BadLowBit,
+  BadStep,
   // Lists.
-  ListIndex,      // x of y
+  ListIndex, // x of y
   ListTooLong,
   // Views; array.
-  OutOfRange,     // index x of a dimension of y
-  ReshapeSize,    // x locations as y
-  BadExtent,      // x
+  OutOfRange,  // index x of a dimension of y
+  ReshapeSize, // x locations as y
+  BadExtent,   // x
   TooManyDims,
-  ArrayTooLarge,  // x locations on a rank
+  ArrayTooLarge, // x locations on a rank
   // Parameters.
-  MissingParameter, BadRankCount, TooManyRanks, BadChunks, BadLaunchValue,
-  EmptyLaunchDomain, BadDirective, Asserted,
+  MissingParameter,
+  BadRankCount,
+  TooManyRanks,
+  BadChunks,
+  BadLaunchValue,
+  EmptyLaunchDomain,
+  BadDirective,
+  Asserted,
   // Ranks.
-  NoSuchRank,     // x, in text
-  Absent,         // place
-  NotOwnRank,     // place is not at `other`
+  NoSuchRank, // x, in text
+  Absent,     // place
+  NotOwnRank, // place is not at `other`
   OneSided,
   TwiceWrittenRank,
   NeedsOneRank,
   // Statements.
-  Shape,          // text: both shapes
-  EmptyRead,      // place
-  EmptyReduce,    // place
-  PartlyFilled,   // place, other location: x
-  Extent,         // place; x and y are extents
-  OperandExtent,  // x and y are extents
+  Shape,         // text: both shapes
+  EmptyRead,     // place
+  EmptyReduce,   // place
+  PartlyFilled,  // place, other location: x
+  Extent,        // place; x and y are extents
+  OperandExtent, // x and y are extents
   ReadOnly,
-  WrittenTwice,   // place; previous
-  UnknownCount,   // rank; x: size
+  WrittenTwice, // place; previous
+  UnknownCount, // rank; x: size
   EmptyFold,
   // Regions.
-  BadCapacity,    // x
-  MessageSize,    // x sent, y received; previous: the send
-  Region,         // see RegionFault
+  BadCapacity, // x
+  MessageSize, // x sent, y received; previous: the send
+  Region,      // see RegionFault
   // Contract.
-  SizeConflict,   // place
-  InplaceShape, InplaceRank,
+  SizeConflict, // place
+  InplaceShape,
+  InplaceRank,
   // Limits.
-  TooManySteps, TooManyValues, TooManyLocations
+  TooManySteps,
+  TooManyValues,
+  TooManyLocations
 };
 
 /// A location.

@@ -23,14 +23,20 @@ void Words::report(const RegionFault &fault) {
     return reportDeadlock(fault);
   const RegionFault::Link &link = fault.links.front();
   bool isSent = fault.kind == RegionFault::NeverReceived;
-  std::string text = isSent ? "a message of rank " + rank(link.rank) + " to rank " +
-                                  rank(link.peer) + " is never received"
-                            : "rank " + rank(link.rank) + " waits for a message of rank " +
-                                  rank(link.peer) + " that is never sent";
-  Diagnostic d{Severity::Error, isSent ? Slug::NeverReceived : Slug::NeverSent, text,
-               range(link.site), {}, {}};
+  std::string text =
+      isSent ? "a message of rank " + rank(link.rank) + " to rank " +
+                   rank(link.peer) + " is never received"
+             : "rank " + rank(link.rank) + " waits for a message of rank " +
+                   rank(link.peer) + " that is never sent";
+  Diagnostic d{Severity::Error,
+               isSent ? Slug::NeverReceived : Slug::NeverSent,
+               text,
+               range(link.site),
+               {},
+               {}};
   if (!fault.isPeerPresent)
-    d.note(head(fault.region), "rank " + rank(link.peer) + " has no process here");
+    d.note(head(fault.region),
+           "rank " + rank(link.peer) + " has no process here");
   emit(std::move(d), link.site);
 }
 
@@ -46,16 +52,18 @@ void Words::addWaits(Diagnostic &d, const RegionFault &fault) {
   }
   for (auto &[site, who] : waiting) {
     bool isOne = who.size() == 1 || ranks(who) == "every rank";
-    d.note(range(site), ranks(who) + (isOne ? " waits here, " : " wait here, ") +
+    d.note(range(site), ranks(who) +
+                            (isOne ? " waits here, " : " wait here, ") +
                             (!isSend[site] ? "for a message that was not sent"
                              : isOne       ? "until its message is taken"
                                            : "until their messages are taken"));
   }
   for (auto &[site, who] : wanted)
-    d.note(range(site),
-           std::string("the ") + (isSend[site] ? "send" : "receive") +
-               (who.size() > 1 ? " each waits for, never reached"
-                               : " that rank " + rank(who[0]) + " waits for, never reached"));
+    d.note(range(site), std::string("the ") +
+                            (isSend[site] ? "send" : "receive") +
+                            (who.size() > 1 ? " each waits for, never reached"
+                                            : " that rank " + rank(who[0]) +
+                                                  " waits for, never reached"));
 }
 
 void Words::addRepairs(Diagnostic &d, const RegionFault &fault) {
@@ -87,9 +95,10 @@ void Words::reportDeadlock(const RegionFault &fault) {
   Diagnostic d{Severity::Error, Slug::Deadlock, text, range(site), {}, {}};
   addWaits(d, fault);
   if (fault.leastCapacity)
-    d.note(head(fault.region), "it would end with 'buffer " + str(*fault.leastCapacity) +
-                                   "', and with no less" +
-                                   (fault.capacity ? "; it says " + str(fault.capacity) : ""));
+    d.note(head(fault.region),
+           "it would end with 'buffer " + str(*fault.leastCapacity) +
+               "', and with no less" +
+               (fault.capacity ? "; it says " + str(fault.capacity) : ""));
   else
     d.note(head(fault.region), "no buffer is large enough for it to end");
   addRepairs(d, fault);
@@ -103,9 +112,10 @@ void Words::reportDeadlock(const RegionFault &fault) {
 /// "the input of rank 4", "the inputs of ranks 1 and 2", or the terms.
 std::string Words::contribution(const ContractFault &fault) const {
   const TermTable &terms = m.builder.terms;
-  bool isInput = fault.isPlainReduce && llvm::all_of(fault.parts, [&](TermId part) {
-                   return terms[part].kind == Term::Leaf;
-                 });
+  bool isInput =
+      fault.isPlainReduce && llvm::all_of(fault.parts, [&](TermId part) {
+        return terms[part].kind == Term::Leaf;
+      });
   if (isInput) {
     std::vector<Rank> who;
     for (TermId part : fault.parts)
@@ -132,26 +142,30 @@ Words::Message Words::contractMessage(const ContractFault &fault) const {
   case ContractFault::Missing:
     if (fault.doesOverwrite)
       return {Slug::MissingContribution, "this copy overwrites " + part +
-                                             ", which nothing else adds to " + output};
+                                             ", which nothing else adds to " +
+                                             output};
     return {Slug::MissingContribution, output + " lacks " + part + where};
   case ContractFault::Double: {
     std::string times = fault.count > 2 ? str(fault.count) + " times" : "twice";
     if (fault.culpritPlace.array == kNone || isOutput)
-      return {Slug::DoubleContribution, output + " has " + part + " " + times + where};
+      return {Slug::DoubleContribution,
+              output + " has " + part + " " + times + where};
     return {Slug::DoubleContribution,
             "this adds " + part + " to " + place(fault.culpritPlace) +
                 " again; at the end " + output + " has " +
-                (fault.parts.size() > 1 ? term(fault.part) : "it") + " " + times};
+                (fault.parts.size() > 1 ? term(fault.part) : "it") + " " +
+                times};
   }
   case ContractFault::PlusIsNotReduce:
-    return {Slug::PlusIsNotReduce, "'+' is always addition, where " +
-                                       quote(m.graph.contract) +
-                                       " promises the op of the launch for " + output};
+    return {Slug::PlusIsNotReduce,
+            "'+' is always addition, where " + quote(m.graph.contract) +
+                " promises the op of the launch for " + output};
   case ContractFault::Wrong:
     break;
   }
-  return {Slug::WrongValue, output + " gets " + term(fault.heldThere) + " instead of " +
-                                term(fault.promisedThere) + where};
+  return {Slug::WrongValue, output + " gets " + term(fault.heldThere) +
+                                " instead of " + term(fault.promisedThere) +
+                                where};
 }
 
 void Words::addChain(Diagnostic &d, const ContractFault &fault) {
@@ -166,7 +180,8 @@ void Words::addChain(Diagnostic &d, const ContractFault &fault) {
       d.note(range(link.site), "what is added, " + at + ", has it since here");
       break;
     case Link::Reached:
-      d.note(range(link.site), "the one of " + term(fault.part) + " gets as far as " + at);
+      d.note(range(link.site),
+             "the one of " + term(fault.part) + " gets as far as " + at);
       break;
     case Link::CameFrom:
       d.note(range(link.site), "it comes from " + at + ", which gets it here");
@@ -199,18 +214,22 @@ void Words::addGroup(Diagnostic &d, const ContractFault &fault) {
   if (fault.groupLoop == kNone)
     return;
   SourceRange at = range(m.code.loops[fault.groupLoop].site);
-  std::string text = "as a group, where every read sees the values before the loop, it "
-                     "keeps the contract";
+  std::string text =
+      "as a group, where every read sees the values before the loop, it "
+      "keeps the contract";
   if (std::optional<uint32_t> begin = forOf(at))
     d.fix({at.file, *begin, *begin}, "group ", text);
   else
-    d.help(at, "with this iterator in a 'group for' of its own, where every read sees "
-               "the values before the loop, it keeps the contract");
+    d.help(
+        at,
+        "with this iterator in a 'group for' of its own, where every read sees "
+        "the values before the loop, it keeps the contract");
 }
 
 void Words::report(const ContractFault &fault) {
   Message message = contractMessage(fault);
-  Diagnostic d{Severity::Error, message.slug, message.text, range(fault.culprit), {}, {}};
+  Diagnostic d{Severity::Error,      message.slug, message.text,
+               range(fault.culprit), {},           {}};
   SiteId site = fault.culprit;
   if (site == kNone) {
     site = m.code.site;
@@ -226,8 +245,8 @@ void Words::report(const ContractFault &fault) {
     promise += term(fault.promised);
   d.note(range(fault.promise.site), promise);
   if (fault.numWrong > 1)
-    d.note({}, "in all " + str(fault.numWrong) + " of " + str(fault.numPromises) +
-                   " promised locations are wrong");
+    d.note({}, "in all " + str(fault.numWrong) + " of " +
+                   str(fault.numPromises) + " promised locations are wrong");
   addGroup(d, fault);
   emit(std::move(d), site);
 }

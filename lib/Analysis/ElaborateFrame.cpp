@@ -15,7 +15,8 @@ using namespace coll::elab;
 // Parameters
 //===----------------------------------------------------------------------===//
 
-static const int64_t *findDefine(const Parameters &params, llvm::StringRef name) {
+static const int64_t *findDefine(const Parameters &params,
+                                 llvm::StringRef name) {
   for (const auto &[key, value] : params.defines)
     if (key == name)
       return &value;
@@ -29,7 +30,9 @@ bool Machine::param(Frame &frame, const Instr &in) {
   else if (in.b != kNone)
     frame.ints[in.dst] = frame.ints[in.b];
   else
-    return fail({.fault = Fault::MissingParameter, .site = siteOf(frame), .text = name});
+    return fail({.fault = Fault::MissingParameter,
+                 .site = siteOf(frame),
+                 .text = name});
   return true;
 }
 
@@ -43,16 +46,20 @@ bool Machine::domainOf(const Frame &frame, const Instr &in,
   for (size_t i = 0; i < list.size(); ++i) {
     int64_t value = ranks.empty() ? list.flat[i] : ranks[i];
     if (value < 0 || value > INT32_MAX)
-      return fail({.fault = Fault::BadLaunchValue, .site = site, .x = value,
+      return fail({.fault = Fault::BadLaunchValue,
+                   .site = site,
+                   .x = value,
                    .text = code.launches[in.a].name});
     domain.push_back(value);
   }
   if (domain.empty())
-    return fail({.fault = Fault::EmptyLaunchDomain, .site = site,
+    return fail({.fault = Fault::EmptyLaunchDomain,
+                 .site = site,
                  .text = code.launches[in.a].name});
   // Each value is one member, wherever it is first named.
   llvm::DenseSet<uint32_t> seen;
-  llvm::erase_if(domain, [&](uint32_t value) { return !seen.insert(value).second; });
+  llvm::erase_if(domain,
+                 [&](uint32_t value) { return !seen.insert(value).second; });
   return true;
 }
 
@@ -67,7 +74,9 @@ bool Machine::launch(Frame &frame, const Instr &in) {
   else if (in.a < params.launch.size())
     value = params.launch[in.a];
   if (!llvm::is_contained(domain, value))
-    return fail({.fault = Fault::BadLaunchValue, .site = siteOf(frame), .x = value,
+    return fail({.fault = Fault::BadLaunchValue,
+                 .site = siteOf(frame),
+                 .x = value,
                  .text = launch.name});
   if (findDefine(params, launch.name))
     domain.assign(1, value);
@@ -102,15 +111,17 @@ bool Machine::assertion(Frame &frame, const Instr &in) {
   while (!rest.empty()) { // {0}, {1}, ...
     unsigned i = 0;
     llvm::StringRef from = rest;
-    if (rest.consume_front("{") && !rest.consumeInteger(10, i) && rest.consume_front("}") &&
-        i < assertion.args.count) {
+    if (rest.consume_front("{") && !rest.consumeInteger(10, i) &&
+        rest.consume_front("}") && i < assertion.args.count) {
       text += std::to_string(frame.ints[regs(assertion.args)[i]]);
     } else {
       rest = from.drop_front();
       text += from.front();
     }
   }
-  return fail({.fault = Fault::Asserted, .site = siteOf(frame), .text = text,
+  return fail({.fault = Fault::Asserted,
+               .site = siteOf(frame),
+               .text = text,
                .slug = assertion.slug});
 }
 
@@ -131,8 +142,8 @@ bool Machine::chunks(Frame &frame, const Instr &in) {
   return true;
 }
 
-/// ChunkGraph has ins, outs, args and scalars in this order; clauses may come in
-/// any.
+/// ChunkGraph has ins, outs, args and scalars in this order; clauses may come
+/// in any.
 void Machine::orderBuffers() {
   auto classOf = [&](uint32_t i) {
     Buffer::Kind kind = code.buffers[i].kind;
@@ -151,7 +162,8 @@ void Machine::orderBuffers() {
     graph.buffers[to].kind = code.buffers[from].kind;
     graph.buffers[to].name = code.buffers[from].name;
     graph.buffers[to].present.assign(graph.numRanks(), false);
-    builder.terms.addLeafType(leafTypeOf(code.buffers[from].kind, code.reduces));
+    builder.terms.addLeafType(
+        leafTypeOf(code.buffers[from].kind, code.reduces));
   }
 }
 
@@ -172,7 +184,8 @@ bool Machine::buffer(Frame &frame, const Instr &in) {
   array.name = from.name;
   array.site = site;
   array.buffer = bufferIndex[in.a];
-  array.isBroadcast = from.kind == Buffer::RowArg || from.kind == Buffer::Scalar;
+  array.isBroadcast =
+      from.kind == Buffer::RowArg || from.kind == Buffer::Scalar;
   if (!shapeFrom(frame, from.parts, array.dims, site))
     return false;
   Buffer &buffer = graph.buffers[array.buffer];
@@ -182,25 +195,30 @@ bool Machine::buffer(Frame &frame, const Instr &in) {
     array.dims.append(chunkDims);
   uint64_t cells = uint64_t(buffer.parts) * graph.chunks;
   if (array.dims.size() > maxDims)
-    return fail({.fault = Fault::TooManyDims, .site = site, .x = int64_t(array.dims.size())});
+    return fail({.fault = Fault::TooManyDims,
+                 .site = site,
+                 .x = int64_t(array.dims.size())});
   if (cells > params.limits.chunks)
     return fail({.fault = Fault::ArrayTooLarge, .site = site});
   array.cells = array.isBroadcast ? 1 : cells;
   builder.terms.setShape(array.buffer, buffer.parts,
-                         array.isBroadcast ? 1 : graph.chunks, graph.numRanks());
+                         array.isBroadcast ? 1 : graph.chunks,
+                         graph.numRanks());
 
   llvm::SmallVector<Rank> ranks;
   if (from.members != kNone) {
     if (!ranksOf(frame.lists[from.members], ranks, site))
       return false;
-  } else if (from.at.count && !rankAt(frame, from.at, ranks.emplace_back(), site)) {
+  } else if (from.at.count &&
+             !rankAt(frame, from.at, ranks.emplace_back(), site)) {
     return false;
   }
   bool isEverywhere = from.members == kNone && !from.at.count;
   buffer.present.assign(graph.numRanks(), isEverywhere);
   for (Rank rank : ranks)
     buffer.present[rank] = true;
-  uint32_t size = array.isBroadcast ? builder.sizeSymbol(SizeSymbol::Const, 1, 1) : 0;
+  uint32_t size =
+      array.isBroadcast ? builder.sizeSymbol(SizeSymbol::Const, 1, 1) : 0;
   buffer.partSize.assign(buffer.parts, size);
 
   uint32_t id;
@@ -263,7 +281,9 @@ bool Machine::mapping(Frame &frame, const Instr &in) {
   for (auto [key, reg] : llvm::zip_equal(from.keys, regs(from.values))) {
     int64_t value = frame.ints[reg];
     if (value < !isPlacement(key) || value > INT32_MAX)
-      return fail({.fault = Fault::BadDirective, .site = siteOf(frame), .x = value,
+      return fail({.fault = Fault::BadDirective,
+                   .site = siteOf(frame),
+                   .x = value,
                    .text = key});
     if (uint32_t *field = fieldOf(mapping, key))
       *field = value;
@@ -309,7 +329,9 @@ bool Machine::directive(Frame &frame, const Instr &in) {
   for (auto [i, reg] : llvm::enumerate(regs(from.values))) {
     int64_t value = frame.ints[reg];
     if (value < !mayBeZero || (count && value > INT32_MAX))
-      return fail({.fault = Fault::BadDirective, .site = siteOf(frame), .x = value,
+      return fail({.fault = Fault::BadDirective,
+                   .site = siteOf(frame),
+                   .x = value,
                    .text = from.name});
     if (count)
       *count = value;

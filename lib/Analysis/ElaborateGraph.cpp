@@ -18,8 +18,10 @@ GraphBuilder::GraphBuilder(const Limits &limits, Sink &sink, bool reduces)
         ExprNode{ExprNode::Fold, {}, 0, 2}});
 }
 
-uint32_t GraphBuilder::sizeSymbol(SizeSymbol::Kind kind, uint64_t value, uint32_t chunks) {
-  auto [it, isNew] = sizeIndex.try_emplace(value << 2 | kind, graph.sizes.size());
+uint32_t GraphBuilder::sizeSymbol(SizeSymbol::Kind kind, uint64_t value,
+                                  uint32_t chunks) {
+  auto [it, isNew] =
+      sizeIndex.try_emplace(value << 2 | kind, graph.sizes.size());
   if (isNew)
     graph.sizes.push_back({kind, value, chunks});
   return it->second;
@@ -40,8 +42,8 @@ ExtentId GraphBuilder::extent(uint32_t size, uint32_t chunk) {
 ExprId GraphBuilder::expr(llvm::ArrayRef<ExprNode> nodes) {
   uint64_t hash = nodes.size();
   for (const ExprNode &node : nodes) {
-    hash ^= uint64_t(node.kind) | uint64_t(node.type) << 8 | uint64_t(node.function) << 16 |
-            uint64_t(node.arg) << 32;
+    hash ^= uint64_t(node.kind) | uint64_t(node.type) << 8 |
+            uint64_t(node.function) << 16 | uint64_t(node.arg) << 32;
     hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15u;
   }
   std::vector<ExprId> &alike = exprIndex[hash];
@@ -105,10 +107,11 @@ static Value valueOf(const Statement &statement, Rank rank, ElemType type) {
   return value;
 }
 
-ValueId GraphBuilder::copy(const Statement &statement, ValueId sourceId, Rank rank,
-                           ElemType type) {
+ValueId GraphBuilder::copy(const Statement &statement, ValueId sourceId,
+                           Rank rank, ElemType type) {
   const Value &source = graph.values[sourceId];
-  bool isPlain = source.rank == rank && !statement.hasVia && source.type == type;
+  bool isPlain =
+      source.rank == rank && !statement.hasVia && source.type == type;
   bool isLeaf = isScaledLeaf(source);
   if (isPlain && !isLeaf)
     return sourceId;
@@ -127,8 +130,8 @@ ValueId GraphBuilder::copy(const Statement &statement, ValueId sourceId, Rank ra
 }
 
 ValueId GraphBuilder::combine(const Statement &statement, ExprId expr,
-                              llvm::ArrayRef<ValueId> operands, bool firstIsOld, Rank rank,
-                              ElemType type) {
+                              llvm::ArrayRef<ValueId> operands, bool firstIsOld,
+                              Rank rank, ElemType type) {
   Value value = valueOf(statement, rank, type);
   value.extent = kNone;
   value.expr = expr;
@@ -140,14 +143,17 @@ ValueId GraphBuilder::combine(const Statement &statement, ExprId expr,
     bool isOld = i == 0 && firstIsOld;
     bool hasVia = statement.hasVia && !isOld;
     operandTerms.push_back(isOld ? operand.term : travelling(id, statement));
-    graph.operands.push_back({id, hasVia ? statement.via : operand.type, hasVia});
+    graph.operands.push_back(
+        {id, hasVia ? statement.via : operand.type, hasVia});
     if (isBroadcast(id))
       continue;
     if (value.extent == kNone)
       value.extent = operand.extent;
     if (value.extent != operand.extent) {
-      sink.fail({.fault = Fault::OperandExtent, .site = statement.site,
-                 .x = value.extent, .y = operand.extent});
+      sink.fail({.fault = Fault::OperandExtent,
+                 .site = statement.site,
+                 .x = value.extent,
+                 .y = operand.extent});
       return kNone;
     }
   }
@@ -174,13 +180,16 @@ bool GraphBuilder::checkGiven(ExtentId extent, Rank rank, SiteId site) {
     givenIsKnown = true;
     for (const Buffer &buffer : graph.buffers)
       for (Rank r = 0; r < graph.numRanks(); ++r)
-        for (uint32_t part = 0; buffer.present[r] && part < buffer.parts; ++part)
+        for (uint32_t part = 0; buffer.present[r] && part < buffer.parts;
+             ++part)
           given.push_back(uint64_t(buffer.sizeOf(r, part)) << 32 | r);
     llvm::sort(given);
   }
-  if (std::binary_search(given.begin(), given.end(), uint64_t(size) << 32 | rank))
+  if (std::binary_search(given.begin(), given.end(),
+                         uint64_t(size) << 32 | rank))
     return true;
-  return sink.fail({.fault = Fault::UnknownCount, .site = site, .other = rank, .x = size});
+  return sink.fail(
+      {.fault = Fault::UnknownCount, .site = site, .other = rank, .x = size});
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,12 +227,14 @@ static void compressSizes(Buffer &buffer) {
       continue;
     if (home == kNone)
       home = r;
-    if (!std::equal(first + home * buffer.parts, first + (home + 1) * buffer.parts,
+    if (!std::equal(first + home * buffer.parts,
+                    first + (home + 1) * buffer.parts,
                     first + r * buffer.parts))
       return;
   }
   if (home != kNone)
-    buffer.partSize = {first + home * buffer.parts, first + (home + 1) * buffer.parts};
+    buffer.partSize = {first + home * buffer.parts,
+                       first + (home + 1) * buffer.parts};
 }
 
 void GraphBuilder::finish() {

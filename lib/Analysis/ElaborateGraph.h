@@ -1,9 +1,9 @@
 //===- ElaborateGraph.h - Makes the values of a chunk graph -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Private to the elaboration: interns what a ChunkGraph shares, and makes values
-// from operands. Whatever finds something wrong tells the Sink and returns false
-// or kNone.
+// Private to the elaboration: interns what a ChunkGraph shares, and makes
+// values from operands. Whatever finds something wrong tells the Sink and
+// returns false or kNone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_ELABORATEGRAPH_H
@@ -52,14 +52,15 @@ public:
 
   ValueId input(Rank rank, Cell cell, ExtentId extent);
   /// The value itself if it is at `rank` already and need not change.
-  ValueId copy(const Statement &statement, ValueId source, Rank rank, ElemType type);
+  ValueId copy(const Statement &statement, ValueId source, Rank rank,
+               ElemType type);
   /// `expr` over `operands`; all but the first, if that is the value to reduce
   /// into, travel as the statement says.
   ValueId combine(const Statement &statement, ExprId expr,
                   llvm::ArrayRef<ValueId> operands, bool firstIsOld, Rank rank,
                   ElemType type);
-  ValueId reduce(const Statement &statement, ValueId old, ValueId source, Rank rank,
-                 ElemType type) {
+  ValueId reduce(const Statement &statement, ValueId old, ValueId source,
+                 Rank rank, ElemType type) {
     return combine(statement, foldOfTwo, {old, source}, true, rank, type);
   }
 

@@ -1,76 +1,21 @@
 //===- ElaborateMachine.h - The machine that runs Bytecode ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Private to the elaboration. A Frame has the registers of one thread of control:
-// the schedule's, or that of one process of an `on`. The Machine has what all
-// frames share, and a function per instruction; those of the integers are inlined
-// into run(). A function returns false after it told the Sink what is wrong.
+// Private to the elaboration. A Frame has the registers of one thread of
+// control, the Machine has what all frames share, and a function per
+// instruction; those of the integers are inlined into run(). A function returns
+// false after it told the Sink what is wrong.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
 #define COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
 
-#include "lib/Analysis/ElaborateState.h"
+#include "lib/Analysis/ElaborateRegisters.h"
 #include "lib/Analysis/RegionModel.h"
 
 #include <map>
 
 namespace coll::elab {
-
-/// A read that an expression makes. rank == kNone: at the own rank.
-struct ReadRef {
-  View view;
-  Rank rank = kNone;
-};
-
-/// An elementwise expression over reads: what a value register holds.
-struct ExprRef {
-  llvm::SmallVector<ExprNode, 4> nodes;
-  std::vector<ReadRef> reads;
-  bool isComputed() const { return nodes.size() > 1; }
-  void clear() { nodes.clear(), reads.clear(); }
-  /// The reads of `other` follow, and its nodes with them.
-  void append(const ExprRef &other);
-};
-
-inline constexpr size_t maxListMembers = 1u << 22;
-inline constexpr size_t maxArrays = 1u << 20;
-
-struct List {
-  uint32_t arity = 0; ///< known with the first member
-  std::vector<int64_t> flat;
-  size_t size() const { return arity ? flat.size() / arity : 0; }
-  llvm::ArrayRef<int64_t> member(size_t i) const { return {&flat[i * arity], arity}; }
-};
-
-struct Frame {
-  uint32_t pc = 0;
-  Rank self = kNone; ///< of the process; kNone: the schedule itself
-  uint32_t process = kNone;
-  bool isWaiting = false;
-  std::vector<int64_t> ints;
-  std::vector<View> views;
-  std::vector<ExprRef> values;
-  std::vector<List> lists;
-  std::vector<List> openLists;
-  struct Fold {
-    ExprRef expr;
-    uint32_t count = 0;
-  };
-  std::vector<Fold> openFolds;
-};
-
-/// What `ensure` says of one location of `out`: that it is another location, or
-/// an element of an expectation.
-struct Promise {
-  Rank rank;
-  uint32_t array, cell;
-  SiteId site;
-  bool isLocation;
-  uint32_t what; ///< the array, or an index into Machine::expectations
-  uint32_t element; ///< the cell, or an element of it
-  Rank from;     ///< isLocation: its rank
-};
 
 class RegionRun;
 
@@ -107,7 +52,8 @@ public:
   /// A loop to execute as if it were a group; kNone: none.
   uint32_t groupedLoop = kNone;
 
-  //===--- For the parts of the machine in other files ---------------------===//
+  //===--- For the parts of the machine in other files
+  //---------------------===//
   bool fail(Failure f) { return sink.fail(std::move(f)); }
   SiteId siteOf(const Frame &frame) const { return code.sites[frame.pc]; }
   bool countSteps(uint64_t n, SiteId site);
@@ -116,7 +62,8 @@ public:
   }
   bool flatten(llvm::ArrayRef<int64_t> coords, Rank &rank, SiteId site);
   bool rankAt(const Frame &frame, RegList at, Rank &rank, SiteId site);
-  bool ranksOf(const List &list, llvm::SmallVectorImpl<Rank> &ranks, SiteId site);
+  bool ranksOf(const List &list, llvm::SmallVectorImpl<Rank> &ranks,
+               SiteId site);
   /// Fails unless the array is there, and within a process at its own rank.
   bool checkPlace(const Frame &frame, uint32_t array, Rank rank, SiteId site);
   Statement statement(const Frame &frame, SiteId site, Reg mapping);
@@ -191,28 +138,31 @@ private:
   bool same(Frame &frame, const Instr &in);
   bool ensure(Frame &frame, const Instr &in);
 
-  bool shapeFrom(const Frame &frame, RegList list, llvm::SmallVectorImpl<uint32_t> &dims,
-                 SiteId site);
+  bool shapeFrom(const Frame &frame, RegList list,
+                 llvm::SmallVectorImpl<uint32_t> &dims, SiteId site);
   bool checkRanks();
   void orderBuffers();
-  bool domainOf(const Frame &frame, const Instr &in, std::vector<uint32_t> &domain);
+  bool domainOf(const Frame &frame, const Instr &in,
+                std::vector<uint32_t> &domain);
   bool addArray(Array array, uint32_t &id);
   bool transferSingle(Frame &frame, const TransferCode &t, const Statement &st);
-  bool evaluate(const Statement &st, const ExprRef &expr, const View &target, Rank rank);
-  bool transferToRanks(const Statement &st, const ExprRef &expr, const View &target,
-                       llvm::ArrayRef<Rank> ranks);
-  bool transferOwn(const Statement &st, const ExprRef &expr, const View &target);
+  bool evaluate(const Statement &st, const ExprRef &expr, const View &target,
+                Rank rank);
+  bool transferToRanks(const Statement &st, const ExprRef &expr,
+                       const View &target, llvm::ArrayRef<Rank> ranks);
+  bool transferOwn(const Statement &st, const ExprRef &expr,
+                   const View &target);
   uint32_t expectationOf(ExprRef expr);
-  bool promiseLocations(const ReadRef &read, uint32_t array, llvm::ArrayRef<Rank> ranks,
-                        SiteId site);
-  bool promiseValues(const ExprRef &expr, uint32_t array, llvm::ArrayRef<Rank> ranks,
-                     SiteId site);
+  bool promiseLocations(const ReadRef &read, uint32_t array,
+                        llvm::ArrayRef<Rank> ranks, SiteId site);
+  bool promiseValues(const ExprRef &expr, uint32_t array,
+                     llvm::ArrayRef<Rank> ranks, SiteId site);
 
   uint64_t steps = 0;
   uint32_t numStatements = 0;
   llvm::SmallVector<uint32_t, 4> chunkDims;
   std::vector<uint32_t> bufferIndex; // of code.buffers in graph.buffers
-  std::vector<uint32_t> tmpArrays; // by TmpCode
+  std::vector<uint32_t> tmpArrays;   // by TmpCode
   std::map<std::string, uint32_t> expectationIndex;
   std::vector<uint32_t> rankStamps;
   uint32_t stamp = 0;

@@ -69,10 +69,14 @@ static bool shiftLeft(int64_t x, int64_t by, int64_t &result) {
 /// False: the operands are not allowed, or the result is beyond 64 bits.
 static bool evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
   switch (op) {
-  case Opcode::Move: return z = x, true;
-  case Opcode::Add: return !__builtin_add_overflow(x, y, &z);
-  case Opcode::Sub: return !__builtin_sub_overflow(x, y, &z);
-  case Opcode::Mul: return !__builtin_mul_overflow(x, y, &z);
+  case Opcode::Move:
+    return z = x, true;
+  case Opcode::Add:
+    return !__builtin_add_overflow(x, y, &z);
+  case Opcode::Sub:
+    return !__builtin_sub_overflow(x, y, &z);
+  case Opcode::Mul:
+    return !__builtin_mul_overflow(x, y, &z);
   case Opcode::Div:
     if (y <= 0)
       return false;
@@ -81,28 +85,41 @@ static bool evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
     if (y <= 0)
       return false;
     return z = x % y + (x % y < 0 ? y : 0), true;
-  case Opcode::Shl: return shiftLeft(x, y, z);
+  case Opcode::Shl:
+    return shiftLeft(x, y, z);
   case Opcode::Shr:
     if (!isShiftCount(y))
       return false;
     return z = x >> std::min<int64_t>(y, 63), true;
-  case Opcode::And: return z = x & y, true;
-  case Opcode::Or: return z = x | y, true;
-  case Opcode::Xor: return z = x ^ y, true;
-  case Opcode::Min: return z = std::min(x, y), true;
-  case Opcode::Max: return z = std::max(x, y), true;
-  case Opcode::Eq: return z = x == y, true;
-  case Opcode::Ne: return z = x != y, true;
-  case Opcode::Lt: return z = x < y, true;
-  case Opcode::Le: return z = x <= y, true;
-  case Opcode::Gt: return z = x > y, true;
-  default: return z = x >= y, true;
+  case Opcode::And:
+    return z = x & y, true;
+  case Opcode::Or:
+    return z = x | y, true;
+  case Opcode::Xor:
+    return z = x ^ y, true;
+  case Opcode::Min:
+    return z = std::min(x, y), true;
+  case Opcode::Max:
+    return z = std::max(x, y), true;
+  case Opcode::Eq:
+    return z = x == y, true;
+  case Opcode::Ne:
+    return z = x != y, true;
+  case Opcode::Lt:
+    return z = x < y, true;
+  case Opcode::Le:
+    return z = x <= y, true;
+  case Opcode::Gt:
+    return z = x > y, true;
+  default:
+    return z = x >= y, true;
   }
 }
 
 static bool evalUnary(Opcode op, int64_t x, int64_t &z) {
   switch (op) {
-  case Opcode::Abs: return z = x < 0 ? -x : x, x != INT64_MIN;
+  case Opcode::Abs:
+    return z = x < 0 ? -x : x, x != INT64_MIN;
   case Opcode::Log2:
     if (x <= 0)
       return false;
@@ -111,9 +128,12 @@ static bool evalUnary(Opcode op, int64_t x, int64_t &z) {
     if (x <= 0)
       return false;
     return z = llvm::Log2_64_Ceil(x), true;
-  case Opcode::Lsb: return z = x & -x, x >= 0;
-  case Opcode::Popcount: return z = llvm::popcount(uint64_t(x)), x >= 0;
-  default: return z = x > 0 && (x & (x - 1)) == 0, true;
+  case Opcode::Lsb:
+    return z = x & -x, x >= 0;
+  case Opcode::Popcount:
+    return z = llvm::popcount(uint64_t(x)), x >= 0;
+  default:
+    return z = x > 0 && (x & (x - 1)) == 0, true;
   }
 }
 
@@ -186,7 +206,9 @@ bool Machine::enterLoop(Frame &frame, const Instr &in) {
   const LoopCode &loop = code.loops[in.a];
   int64_t low = frame.ints[loop.low];
   if (frame.ints[loop.step] <= 0)
-    return fail({.fault = Fault::BadStep, .site = loop.site, .x = frame.ints[loop.step]});
+    return fail({.fault = Fault::BadStep,
+                 .site = loop.site,
+                 .x = frame.ints[loop.step]});
   if (low >= frame.ints[loop.high]) {
     frame.pc = loop.end;
     return true;
@@ -249,9 +271,12 @@ bool Machine::listGet(Frame &frame, const Instr &in) {
   const List &list = frame.lists[in.a];
   int64_t at = frame.ints[in.b];
   if (at < 0 || uint64_t(at) >= list.size())
-    return fail({.fault = Fault::ListIndex, .site = siteOf(frame), .x = at,
+    return fail({.fault = Fault::ListIndex,
+                 .site = siteOf(frame),
+                 .x = at,
                  .y = int64_t(list.size())});
-  for (auto [reg, coord] : llvm::zip_equal(regs({in.c, in.count}), list.member(at)))
+  for (auto [reg, coord] :
+       llvm::zip_equal(regs({in.c, in.count}), list.member(at)))
     frame.ints[reg] = coord;
   return true;
 }
@@ -289,7 +314,8 @@ bool Machine::flatten(llvm::ArrayRef<int64_t> coords, Rank &rank, SiteId site) {
   std::string text;
   for (auto [i, coord] : llvm::enumerate(coords))
     text += (i ? ", " : "") + std::to_string(coord);
-  return fail({.fault = Fault::NoSuchRank, .site = site,
+  return fail({.fault = Fault::NoSuchRank,
+               .site = site,
                .text = coords.size() > 1 ? "(" + text + ")" : text});
 }
 
@@ -300,7 +326,8 @@ bool Machine::rankAt(const Frame &frame, RegList at, Rank &rank, SiteId site) {
   return flatten(coords, rank, site);
 }
 
-bool Machine::ranksOf(const List &list, llvm::SmallVectorImpl<Rank> &ranks, SiteId site) {
+bool Machine::ranksOf(const List &list, llvm::SmallVectorImpl<Rank> &ranks,
+                      SiteId site) {
   ranks.clear();
   for (size_t i = 0; i < list.size(); ++i)
     if (!flatten(list.member(i), ranks.emplace_back(), site))
@@ -358,4 +385,5 @@ std::array<Machine::Handler, 256> Machine::makeHandlers() {
   return table;
 }
 
-const std::array<Machine::Handler, 256> Machine::handlers = Machine::makeHandlers();
+const std::array<Machine::Handler, 256> Machine::handlers =
+    Machine::makeHandlers();

@@ -79,7 +79,8 @@ View State::whole(uint32_t id) const {
   return view;
 }
 
-void State::cellsOf(const View &view, llvm::SmallVectorImpl<uint32_t> &cells) const {
+void State::cellsOf(const View &view,
+                    llvm::SmallVectorImpl<uint32_t> &cells) const {
   cells.clear();
   uint64_t size = view.size();
   if (size == 0)
@@ -106,7 +107,8 @@ void State::cellsOf(const View &view, llvm::SmallVectorImpl<uint32_t> &cells) co
 
 ExtentId State::extentOf(const Array &array, Rank rank, uint32_t cell) const {
   Cell at = cellOf(array, cell);
-  return builder.extent(builder.graph.buffers[at.buffer].sizeOf(rank, at.part), at.chunk);
+  return builder.extent(builder.graph.buffers[at.buffer].sizeOf(rank, at.part),
+                        at.chunk);
 }
 
 ValueId State::peek(uint32_t id, Rank rank, uint32_t cell) {
@@ -123,10 +125,12 @@ ValueId State::peek(uint32_t id, Rank rank, uint32_t cell) {
   return value;
 }
 
-ValueId State::load(const Statement &statement, uint32_t array, Rank rank, uint32_t cell) {
+ValueId State::load(const Statement &statement, uint32_t array, Rank rank,
+                    uint32_t cell) {
   ValueId value = peek(array, rank, cell);
   if (value == kNone)
-    sink.fail({.fault = Fault::EmptyRead, .site = statement.site,
+    sink.fail({.fault = Fault::EmptyRead,
+               .site = statement.site,
                .place = {array, cell, rank}});
   return value;
 }
@@ -140,7 +144,9 @@ ValueId State::loadOld(const Statement &statement, uint32_t array, Rank rank,
       const Pending &before = pending[it->second];
       if (before.reduce)
         return before.value;
-      sink.fail({.fault = Fault::WrittenTwice, .site = statement.site, .place = place,
+      sink.fail({.fault = Fault::WrittenTwice,
+                 .site = statement.site,
+                 .place = place,
                  .previous = before.site});
       return kNone;
     }
@@ -149,7 +155,8 @@ ValueId State::loadOld(const Statement &statement, uint32_t array, Rank rank,
   ValueId value = peek(array, rank, cell);
   arrays[array].isRead = wasRead;
   if (value == kNone)
-    sink.fail({.fault = Fault::EmptyReduce, .site = statement.site, .place = place});
+    sink.fail(
+        {.fault = Fault::EmptyReduce, .site = statement.site, .place = place});
   return value;
 }
 
@@ -164,33 +171,39 @@ void State::set(const Place &place, ValueId value, SiteId site, bool reduce) {
     array.setWriter(index, site);
 }
 
-bool State::store(const Statement &statement, uint32_t id, Rank rank, uint32_t cell,
-                  ValueId value) {
+bool State::store(const Statement &statement, uint32_t id, Rank rank,
+                  uint32_t cell, ValueId value) {
   const Array &array = arrays[id];
   Place place{id, cell, rank};
   if (array.buffer != kNone) { // an `out`
     ExtentId want = extentOf(array, rank, cell);
     ExtentId have = builder.graph.values[value].extent;
     if (want != have)
-      return sink.fail({.fault = Fault::Extent, .site = statement.site, .place = place,
-                        .x = have, .y = want});
+      return sink.fail({.fault = Fault::Extent,
+                        .site = statement.site,
+                        .place = place,
+                        .x = have,
+                        .y = want});
   }
   if (!array.isDense && ++numLocations > limits.locations)
-    return sink.fail({.fault = Fault::TooManyLocations, .site = statement.site});
+    return sink.fail(
+        {.fault = Fault::TooManyLocations, .site = statement.site});
   if (!inGroup) {
     set(place, value, statement.site, statement.reduce);
     return true;
   }
-  auto [it, isNew] =
-      pendingIndex.try_emplace(key(id, array.index(rank, cell)), pending.size());
+  auto [it, isNew] = pendingIndex.try_emplace(key(id, array.index(rank, cell)),
+                                              pending.size());
   if (isNew) {
     pending.push_back({place, value, statement.site, statement.reduce});
     return true;
   }
   Pending &before = pending[it->second];
   if (!before.reduce || !statement.reduce)
-    return sink.fail({.fault = Fault::WrittenTwice, .site = statement.site,
-                      .place = place, .previous = before.site});
+    return sink.fail({.fault = Fault::WrittenTwice,
+                      .site = statement.site,
+                      .place = place,
+                      .previous = before.site});
   before.value = value;
   return true;
 }

@@ -3,8 +3,8 @@
 //
 // Private to the elaboration. An array has `cells` locations on each rank,
 // numbered rank * cells + cell. Most arrays are dense vectors; one that is too
-// large for that, but filled at few places (a relay of one node pair, say, which
-// exists on every rank), is a hash map.
+// large for that, but filled at few places (a relay of one node pair, say,
+// which exists on every rank), is a hash map.
 //
 // While a group is open, writes go to a side table and reads do not see them.
 //
@@ -99,8 +99,9 @@ public:
   void cellsOf(const View &view, llvm::SmallVectorImpl<uint32_t> &cells) const;
 
   bool exists(const Array &array, Rank rank) const {
-    return array.buffer == kNone ? array.onlyRank == kNone || array.onlyRank == rank
-                                 : builder.graph.buffers[array.buffer].present[rank];
+    return array.buffer == kNone
+               ? array.onlyRank == kNone || array.onlyRank == rank
+               : builder.graph.buffers[array.buffer].present[rank];
   }
   Cell cellOf(const Array &array, uint32_t cell) const {
     uint32_t chunks = array.isBroadcast ? 1 : builder.graph.chunks;
@@ -111,12 +112,14 @@ public:
   /// What a location holds, kNone: nothing.
   ValueId peek(uint32_t array, Rank rank, uint32_t cell);
   /// The same, where nothing is an error.
-  ValueId load(const Statement &statement, uint32_t array, Rank rank, uint32_t cell);
+  ValueId load(const Statement &statement, uint32_t array, Rank rank,
+               uint32_t cell);
   /// Writes `value` (checks extents), or reduces it into what is there.
-  bool store(const Statement &statement, uint32_t array, Rank rank, uint32_t cell,
-             ValueId value);
+  bool store(const Statement &statement, uint32_t array, Rank rank,
+             uint32_t cell, ValueId value);
   /// What a reduce of this statement adds to; kNone: after an error.
-  ValueId loadOld(const Statement &statement, uint32_t array, Rank rank, uint32_t cell);
+  ValueId loadOld(const Statement &statement, uint32_t array, Rank rank,
+                  uint32_t cell);
 
   bool isGroupOpen() const { return inGroup; }
   void openGroup() { inGroup = true; }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A statement reads everything first, then writes. One that every rank does by
-// itself touches each rank's locations only, so it may go rank by rank. The case
-// that schedules consist of, one chunk from one rank to one rank, has a path of
-// its own.
+// itself touches each rank's locations only, so it may go rank by rank. The
+// case that schedules consist of, one chunk from one rank to one rank, has a
+// path of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,13 @@ using namespace coll::elab;
 // Checks
 //===----------------------------------------------------------------------===//
 
-bool Machine::checkPlace(const Frame &frame, uint32_t id, Rank rank, SiteId site) {
+bool Machine::checkPlace(const Frame &frame, uint32_t id, Rank rank,
+                         SiteId site) {
   const Array &array = state.arrays[id];
   if (frame.self != kNone && rank != frame.self)
-    return fail({.fault = Fault::NotOwnRank, .site = site, .place = {id, 0, rank},
+    return fail({.fault = Fault::NotOwnRank,
+                 .site = site,
+                 .place = {id, 0, rank},
                  .other = frame.self});
   if (!state.exists(array, rank))
     return fail({.fault = Fault::Absent, .site = site, .place = {id, 0, rank}});
@@ -37,10 +40,13 @@ static std::string shapeText(llvm::ArrayRef<uint32_t> dims) {
 
 bool Machine::checkShape(const ExprRef &expr, const View &target, SiteId site) {
   for (const ReadRef &read : expr.reads) {
-    if (read.view.shape() == target.shape() || state.arrays[read.view.array].isBroadcast)
+    if (read.view.shape() == target.shape() ||
+        state.arrays[read.view.array].isBroadcast)
       continue;
-    return fail({.fault = Fault::Shape, .site = site,
-                 .text = shapeText(read.view.shape()) + " to " + shapeText(target.shape())});
+    return fail({.fault = Fault::Shape,
+                 .site = site,
+                 .text = shapeText(read.view.shape()) + " to " +
+                         shapeText(target.shape())});
   }
   return true;
 }
@@ -67,7 +73,8 @@ const ExprRef *Machine::exprOf(Frame &frame, Reg value, const ReadCode &read) {
   directRead.reads.resize(1);
   directRead.reads[0].view = frame.views[read.view];
   directRead.reads[0].rank = kNone;
-  if (read.at.count && !rankAt(frame, read.at, directRead.reads[0].rank, read.site))
+  if (read.at.count &&
+      !rankAt(frame, read.at, directRead.reads[0].rank, read.site))
     return nullptr;
   return &directRead;
 }
@@ -88,7 +95,8 @@ bool Machine::gather(const Statement &st, const ExprRef &expr, size_t size,
   reads.clear();
   for (size_t e = 0; e < size; ++e)
     for (auto [i, read] : llvm::enumerate(expr.reads)) {
-      ValueId value = state.load(st, read.view.array, read.rank, readCells[i][e]);
+      ValueId value =
+          state.load(st, read.view.array, read.rank, readCells[i][e]);
       if (value == kNone)
         return false;
       reads.push_back(value);
@@ -125,8 +133,8 @@ ValueId Machine::makeElement(const Statement &st, ExprId plan, Place target,
   return builder.combine(st, plan, operandValues, st.reduce, target.rank, type);
 }
 
-bool Machine::evaluate(const Statement &st, const ExprRef &expr, const View &target,
-                       Rank rank) {
+bool Machine::evaluate(const Statement &st, const ExprRef &expr,
+                       const View &target, Rank rank) {
   state.cellsOf(target, targetCells);
   if (!gather(st, expr, targetCells.size(), gathered))
     return false;
@@ -143,8 +151,8 @@ bool Machine::evaluate(const Statement &st, const ExprRef &expr, const View &tar
 }
 
 /// All reads come first, those for other ranks too.
-bool Machine::transferTo(const Statement &st, const ExprRef &expr, const View &target,
-                         llvm::ArrayRef<Rank> ranks) {
+bool Machine::transferTo(const Statement &st, const ExprRef &expr,
+                         const View &target, llvm::ArrayRef<Rank> ranks) {
   results.clear();
   for (Rank rank : ranks)
     if (!evaluate(st, expr, target, rank))
@@ -157,7 +165,8 @@ bool Machine::transferTo(const Statement &st, const ExprRef &expr, const View &t
   return true;
 }
 
-bool Machine::transferOwn(const Statement &st, const ExprRef &expr, const View &target) {
+bool Machine::transferOwn(const Statement &st, const ExprRef &expr,
+                          const View &target) {
   for (const ReadRef &read : expr.reads)
     if (read.rank != kNone)
       return fail({.fault = Fault::OneSided, .site = st.site});
@@ -174,16 +183,19 @@ bool Machine::transferOwn(const Statement &st, const ExprRef &expr, const View &
   return true;
 }
 
-bool Machine::transferToRanks(const Statement &st, const ExprRef &expr, const View &target,
-                             llvm::ArrayRef<Rank> ranks) {
+bool Machine::transferToRanks(const Statement &st, const ExprRef &expr,
+                              const View &target, llvm::ArrayRef<Rank> ranks) {
   rankStamps.resize(graph.numRanks());
   ++stamp;
   for (Rank rank : ranks)
     if (std::exchange(rankStamps[rank], stamp) == stamp)
-      return fail({.fault = Fault::TwiceWrittenRank, .site = st.site,
+      return fail({.fault = Fault::TwiceWrittenRank,
+                   .site = st.site,
                    .place = {target.array, 0, rank}});
   if (ranks.size() > 1 && expr.isComputed())
-    return fail({.fault = Fault::NeedsOneRank, .site = st.site, .x = int64_t(ranks.size())});
+    return fail({.fault = Fault::NeedsOneRank,
+                 .site = st.site,
+                 .x = int64_t(ranks.size())});
   return transferTo(st, expr, target, ranks);
 }
 
@@ -191,7 +203,8 @@ bool Machine::transferToRanks(const Statement &st, const ExprRef &expr, const Vi
 // Statements
 //===----------------------------------------------------------------------===//
 
-bool Machine::transferSingle(Frame &frame, const TransferCode &t, const Statement &st) {
+bool Machine::transferSingle(Frame &frame, const TransferCode &t,
+                             const Statement &st) {
   const View &from = frame.views[t.read.view], &to = frame.views[t.target];
   Rank source, rank;
   if (!rankAt(frame, t.read.at, source, t.read.site) ||
@@ -200,7 +213,8 @@ bool Machine::transferSingle(Frame &frame, const TransferCode &t, const Statemen
       !checkPlace(frame, to.array, rank, st.site) || !countSteps(1, st.site))
     return false;
   auto cell = [&](const View &view) {
-    return view.table == kNone ? view.offset : state.tables[view.table][view.offset];
+    return view.table == kNone ? view.offset
+                               : state.tables[view.table][view.offset];
   };
   ElemType type = state.arrays[to.array].type;
   ValueId value = state.load(st, from.array, source, cell(from));
@@ -232,9 +246,12 @@ bool Machine::transfer(Frame &frame, const Instr &in) {
   const Array &array = state.arrays[target.array];
   targetOfSite[st.site] = target.array;
   if (array.buffer != kNone && graph.buffers[array.buffer].kind != Buffer::Out)
-    return fail({.fault = Fault::ReadOnly, .site = st.site, .place = {target.array}});
-  bool isSingle = t.value == kNone && t.at.count && t.read.at.count && target.numDims == 0 &&
-                  frame.views[t.read.view].numDims == 0 && frame.self == kNone &&
+    return fail(
+        {.fault = Fault::ReadOnly, .site = st.site, .place = {target.array}});
+  bool isSingle = t.value == kNone && t.at.count && t.read.at.count &&
+                  target.numDims == 0 &&
+                  frame.views[t.read.view].numDims == 0 &&
+                  frame.self == kNone &&
                   !state.arrays[frame.views[t.read.view].array].isBroadcast;
   if (isSingle)
     return transferSingle(frame, t, st);
@@ -248,7 +265,8 @@ bool Machine::transfer(Frame &frame, const Instr &in) {
     return transferOwn(st, *value, target);
   if (isOwn)
     ranks.push_back(frame.self);
-  else if (t.members != kNone && !ranksOf(frame.lists[t.members], ranks, st.site))
+  else if (t.members != kNone &&
+           !ranksOf(frame.lists[t.members], ranks, st.site))
     return false;
   else if (t.at.count && !rankAt(frame, t.at, ranks.emplace_back(), st.site))
     return false;
@@ -293,8 +311,10 @@ bool Machine::init(Frame &frame, const Instr &in) {
     if (sink.failure)
       return false;
     if (full != kNone && empty != kNone)
-      return fail({.fault = Fault::PartlyFilled, .site = st.site,
-                   .place = {source.array, empty, rank}, .x = full});
+      return fail({.fault = Fault::PartlyFilled,
+                   .site = st.site,
+                   .place = {source.array, empty, rank},
+                   .x = full});
     expr.reads[0].rank = rank;
     if (full != kNone && !transferTo(st, expr, target, rank))
       return false;

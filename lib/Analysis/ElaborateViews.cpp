@@ -32,13 +32,14 @@ bool Machine::slice(Frame &frame, const Instr &in) {
     if (step <= 0)
       return fail({.fault = Fault::BadStep, .site = siteOf(frame), .x = step});
     int64_t last = offset;
-    bool ok = size == 0 ||
-              (!__builtin_mul_overflow(size - 1, step, &last) &&
-               !__builtin_add_overflow(last, offset, &last) && offset >= 0 &&
-               last < view.dims[d]);
+    bool ok = size == 0 || (!__builtin_mul_overflow(size - 1, step, &last) &&
+                            !__builtin_add_overflow(last, offset, &last) &&
+                            offset >= 0 && last < view.dims[d]);
     if (!ok)
-      return fail({.fault = Fault::OutOfRange, .site = siteOf(frame),
-                   .place = {view.array}, .x = offset < 0 ? offset : last,
+      return fail({.fault = Fault::OutOfRange,
+                   .site = siteOf(frame),
+                   .place = {view.array},
+                   .x = offset < 0 ? offset : last,
                    .y = view.dims[d]});
     isEmpty |= size == 0;
     if (size != 0)
@@ -55,7 +56,8 @@ bool Machine::slice(Frame &frame, const Instr &in) {
 }
 
 /// Lays `dims` over the cells of `view` by strides; false if none do.
-static bool restride(const View &view, llvm::ArrayRef<uint32_t> dims, View &result) {
+static bool restride(const View &view, llvm::ArrayRef<uint32_t> dims,
+                     View &result) {
   // Runs of dimensions that one stride walks through.
   llvm::SmallVector<std::pair<uint32_t, uint32_t>, 8> runs;
   for (uint32_t d = 0; d < view.numDims; ++d) {
@@ -95,8 +97,11 @@ bool Machine::reshape(Frame &frame, const Instr &in) {
   for (uint32_t dim : dims)
     size *= dim;
   if (size != view.size())
-    return fail({.fault = Fault::ReshapeSize, .site = siteOf(frame),
-                 .place = {view.array}, .x = int64_t(view.size()), .y = int64_t(size)});
+    return fail({.fault = Fault::ReshapeSize,
+                 .site = siteOf(frame),
+                 .place = {view.array},
+                 .x = int64_t(view.size()),
+                 .y = int64_t(size)});
   if (size == 0) {
     std::copy(dims.begin(), dims.end(), result.dims.begin());
     result.strides.fill(0);
@@ -132,7 +137,8 @@ bool Machine::shapeFrom(const Frame &frame, RegList list,
     int64_t dim = frame.ints[reg];
     if (dim < 0)
       return fail({.fault = Fault::BadExtent, .site = site, .x = dim});
-    if (uint64_t(dim) > params.limits.chunks || cells * dim > params.limits.chunks)
+    if (uint64_t(dim) > params.limits.chunks ||
+        cells * dim > params.limits.chunks)
       return fail({.fault = Fault::ArrayTooLarge, .site = site});
     cells *= std::max<uint64_t>(dim, 1);
     dims.push_back(dim);
@@ -161,7 +167,8 @@ bool Machine::read(Frame &frame, const Instr &in) {
   ReadRef &ref = value.reads[0];
   ref.view = frame.views[in.a];
   ref.rank = kNone;
-  return in.count == 0 || rankAt(frame, {in.b, in.count}, ref.rank, siteOf(frame));
+  return in.count == 0 ||
+         rankAt(frame, {in.b, in.count}, ref.rank, siteOf(frame));
 }
 
 bool Machine::addValues(Frame &frame, const Instr &in) {
@@ -189,8 +196,8 @@ bool Machine::foldEnd(Frame &frame, const Instr &in) {
   if (fold.count == 0)
     return fail({.fault = Fault::EmptyFold, .site = siteOf(frame)});
   if (fold.count > 1)
-    fold.expr.nodes.push_back(
-        {in.flag ? ExprNode::FoldAny : ExprNode::Fold, ElemType::T, 0, fold.count});
+    fold.expr.nodes.push_back({in.flag ? ExprNode::FoldAny : ExprNode::Fold,
+                               ElemType::T, 0, fold.count});
   frame.values[in.dst] = std::move(fold.expr);
   return true;
 }
@@ -199,7 +206,8 @@ bool Machine::apply(Frame &frame, const Instr &in) {
   ExprRef call;
   for (Reg reg : regs({in.b, in.count}))
     call.append(frame.values[reg]);
-  call.nodes.push_back({ExprNode::Apply, ElemType::T, uint16_t(in.a), in.count});
+  call.nodes.push_back(
+      {ExprNode::Apply, ElemType::T, uint16_t(in.a), in.count});
   frame.values[in.dst] = std::move(call);
   return true;
 }

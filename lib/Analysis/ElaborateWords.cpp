@@ -41,9 +41,9 @@ std::string Words::ranks(std::vector<Rank> ranks) const {
   std::string text = "ranks ";
   size_t listed = ranks.size() <= maxListed + 1 ? ranks.size() : maxListed;
   for (size_t i = 0; i < listed; ++i)
-    text += (i == 0                                       ? ""
+    text += (i == 0                                      ? ""
              : i + 1 == listed && listed == ranks.size() ? " and "
-                                                          : ", ") +
+                                                         : ", ") +
             rank(ranks[i]);
   if (listed < ranks.size())
     text += " and " + str(ranks.size() - listed) + " more";
@@ -102,12 +102,14 @@ std::string Words::termText(TermId id, unsigned &budget) const {
   if (term.kind == Term::Leaf) {
     for (auto [array, a] : llvm::enumerate(m.state.arrays))
       if (a.buffer == ops[0])
-        return place({uint32_t(array), uint64_t(ops[1]) * m.graph.chunks + ops[2], ops[3]});
+        return place({uint32_t(array),
+                      uint64_t(ops[1]) * m.graph.chunks + ops[2], ops[3]});
     return "?";
   }
   if (term.kind == Term::Add)
     return termText(ops[0], budget) + " + " + termText(ops[1], budget);
-  std::string text = term.kind == Term::Apply     ? m.graph.functions[term.function].name
+  std::string text = term.kind == Term::Apply
+                         ? m.graph.functions[term.function].name
                      : term.kind == Term::FoldAny ? "reduce_any"
                                                   : "reduce";
   text += "(";
@@ -136,23 +138,30 @@ Words::Message Words::integerMessage(const Failure &f) const {
   case Fault::Overflow:
     return {Slug::IntegerOverflow, "the result is beyond 64 bits"};
   case Fault::BadDivisor:
-    return {Slug::BadOperand, "the divisor is " + str(f.y) + ", which is not positive"};
+    return {Slug::BadOperand,
+            "the divisor is " + str(f.y) + ", which is not positive"};
   case Fault::BadShift:
-    return {Slug::BadOperand, "a shift by " + str(f.y) + ", which is not in 0 .. 64"};
+    return {Slug::BadOperand,
+            "a shift by " + str(f.y) + ", which is not in 0 .. 64"};
   case Fault::BadLogarithm:
-    return {Slug::BadOperand, "the logarithm of " + str(f.x) + ", which is not positive"};
+    return {Slug::BadOperand,
+            "the logarithm of " + str(f.x) + ", which is not positive"};
   case Fault::BadLowBit:
-    return {Slug::BadOperand, "the bits of " + str(f.x) + ", which is negative"};
+    return {Slug::BadOperand,
+            "the bits of " + str(f.x) + ", which is negative"};
   case Fault::BadStep:
-    return {Slug::BadOperand, "the step is " + str(f.x) + ", which is not positive"};
+    return {Slug::BadOperand,
+            "the step is " + str(f.x) + ", which is not positive"};
   case Fault::BadExtent:
     return {Slug::BadOperand, "a size of " + str(f.x) + ", which is negative"};
   case Fault::BadChunks:
     return {Slug::BadOperand, "a part cannot be cut into 0 chunks"};
   case Fault::BadCapacity:
-    return {Slug::BadOperand, "a buffer of " + str(f.x) + ", which is negative"};
+    return {Slug::BadOperand,
+            "a buffer of " + str(f.x) + ", which is negative"};
   case Fault::BadDirective:
-    return {Slug::BadDirective, quote(f.text) + " of " + str(f.x) + " is out of range"};
+    return {Slug::BadDirective,
+            quote(f.text) + " of " + str(f.x) + " is out of range"};
   case Fault::ListIndex:
     return {Slug::IndexOutOfRange,
             "index " + str(f.x) + " of a list of " + plural(f.y, "member")};
@@ -165,36 +174,40 @@ Words::Message Words::integerMessage(const Failure &f) const {
 }
 
 Words::Message Words::arrayMessage(const Failure &f) const {
-  std::string name = f.place.array == kNone ? f.text : m.state.arrays[f.place.array].name;
+  std::string name =
+      f.place.array == kNone ? f.text : m.state.arrays[f.place.array].name;
   switch (f.fault) {
   case Fault::OutOfRange:
-    return {Slug::IndexOutOfRange,
-            "index " + str(f.x) + " of " + quote(name) + ", which has " + str(f.y) + " here"};
+    return {Slug::IndexOutOfRange, "index " + str(f.x) + " of " + quote(name) +
+                                       ", which has " + str(f.y) + " here"};
   case Fault::ReshapeSize:
     return {Slug::WrongShape,
             plural(f.x, "location") + " of " + quote(name) + " as " + str(f.y)};
   case Fault::TooManyDims:
-    return {Slug::TooManyDimensions,
-            plural(f.x, "dimension") + ", where at most " + str(maxDims) + " are possible"};
+    return {Slug::TooManyDimensions, plural(f.x, "dimension") +
+                                         ", where at most " + str(maxDims) +
+                                         " are possible"};
   case Fault::ArrayTooLarge:
-    return {Slug::TooMuchMemory, "an array of more than " +
-                                     plural(m.params.limits.chunks, "location") +
-                                     " on each rank"};
+    return {Slug::TooMuchMemory,
+            "an array of more than " +
+                plural(m.params.limits.chunks, "location") + " on each rank"};
   case Fault::NoSuchRank:
     return {Slug::NoSuchRank, "there is no rank " + f.text};
   case Fault::Absent:
     return {Slug::AbsentArray,
             quote(name) + " does not exist on rank " + rank(f.place.rank)};
   case Fault::NotOwnRank:
-    return {Slug::NotOwnRank, "the process of rank " + rank(f.other) + " names " +
-                                  quote(name) + " of rank " + rank(f.place.rank)};
+    return {Slug::NotOwnRank, "the process of rank " + rank(f.other) +
+                                  " names " + quote(name) + " of rank " +
+                                  rank(f.place.rank)};
   case Fault::TwiceWrittenRank:
-    return {Slug::DuplicateRank,
-            "rank " + rank(f.place.rank) + " is written to twice by one statement"};
+    return {Slug::DuplicateRank, "rank " + rank(f.place.rank) +
+                                     " is written to twice by one statement"};
   case Fault::ReadOnly:
     return {Slug::ReadOnly, quote(name) + " is read-only"};
   case Fault::SizeConflict:
-    return {Slug::BadContract, "the size of " + place(f.place) + " is said twice"};
+    return {Slug::BadContract,
+            "the size of " + place(f.place) + " is said twice"};
   default:
     return statementMessage(f);
   }
@@ -212,30 +225,33 @@ Words::Message Words::statementMessage(const Failure &f) const {
   case Fault::EmptyRead:
     return {Slug::EmptyRead, place(f.place) + " holds no value"};
   case Fault::EmptyReduce:
-    return {Slug::EmptyRead, "this reduces into " + place(f.place) + ", which holds no value"};
+    return {Slug::EmptyRead,
+            "this reduces into " + place(f.place) + ", which holds no value"};
   case Fault::PartlyFilled:
-    return {Slug::PartlyFilled,
-            place(f.place) + " holds no value, but " + location(f.place.array, f.x) +
-                " does"};
+    return {Slug::PartlyFilled, place(f.place) + " holds no value, but " +
+                                    location(f.place.array, f.x) + " does"};
   case Fault::Extent:
   case Fault::OperandExtent: {
     bool withSize = m.graph.extents[f.x].size != m.graph.extents[f.y].size;
     std::string x = extent(f.x, withSize), y = extent(f.y, withSize);
     if (f.fault == Fault::OperandExtent)
-      return {Slug::ExtentMismatch, "unequal extents are combined: " + x + " and " + y};
-    return {Slug::ExtentMismatch,
-            "unequal extents: " + place(f.place) + " is " + y + ", this is " + x};
+      return {Slug::ExtentMismatch,
+              "unequal extents are combined: " + x + " and " + y};
+    return {Slug::ExtentMismatch, "unequal extents: " + place(f.place) +
+                                      " is " + y + ", this is " + x};
   }
   case Fault::WrittenTwice:
-    return {Slug::WrittenTwice, place(f.place) + " is written twice in one group"};
+    return {Slug::WrittenTwice,
+            place(f.place) + " is written twice in one group"};
   case Fault::UnknownCount:
     return {Slug::Count, "rank " + rank(f.other) + " moves " + size(f.x) +
                              " elements, a count that it is not given"};
   case Fault::EmptyFold:
     return {Slug::EmptySum, "a reduce of no values"};
   case Fault::MessageSize:
-    return {Slug::MessageSize, "this receives " + plural(f.y, "chunk") + ", and " +
-                                   (f.x == 1 ? "one is" : str(f.x) + " are") + " sent"};
+    return {Slug::MessageSize,
+            "this receives " + plural(f.y, "chunk") + ", and " +
+                (f.x == 1 ? "one is" : str(f.x) + " are") + " sent"};
   default:
     return otherMessage(f);
   }
@@ -245,7 +261,8 @@ Words::Message Words::otherMessage(const Failure &f) const {
   const Limits &limits = m.params.limits;
   switch (f.fault) {
   case Fault::MissingParameter:
-    return {Slug::MissingParameter, "the parameter " + quote(f.text) + " has no value"};
+    return {Slug::MissingParameter,
+            "the parameter " + quote(f.text) + " has no value"};
   case Fault::BadLaunchValue:
     return {Slug::LaunchValue, str(f.x) + " is no value of " + quote(f.text)};
   case Fault::EmptyLaunchDomain:
@@ -257,17 +274,20 @@ Words::Message Words::otherMessage(const Failure &f) const {
   case Fault::Asserted:
     return {findSlug(f.slug).value_or(Slug::BadOperand), f.text};
   case Fault::InplaceShape:
-    return {Slug::BadContract, "the two sides of this 'inplace' differ in parts"};
+    return {Slug::BadContract,
+            "the two sides of this 'inplace' differ in parts"};
   case Fault::InplaceRank:
-    return {Slug::BadContract, "the two sides of this 'inplace' are on different ranks"};
+    return {Slug::BadContract,
+            "the two sides of this 'inplace' are on different ranks"};
   case Fault::TooManySteps:
-    return {Slug::TooManySteps,
-            "more than " + plural(limits.steps, "step") + " to execute the schedule"};
+    return {Slug::TooManySteps, "more than " + plural(limits.steps, "step") +
+                                    " to execute the schedule"};
   case Fault::TooManyValues:
     return {Slug::TooManyValues, "more than " + plural(limits.values, "value")};
   default:
-    return {Slug::TooMuchMemory,
-            "arrays of more than " + plural(limits.locations, "location") + " in all"};
+    return {Slug::TooMuchMemory, "arrays of more than " +
+                                     plural(limits.locations, "location") +
+                                     " in all"};
   }
 }
 
@@ -275,7 +295,8 @@ void Words::report(const Failure &failure) {
   if (failure.fault == Fault::Region)
     return report(*m.regionFault);
   Message message = integerMessage(failure);
-  Diagnostic d{Severity::Error, message.slug, message.text, range(failure.site), {}, {}};
+  Diagnostic d{Severity::Error,     message.slug, message.text,
+               range(failure.site), {},           {}};
   if (failure.site == m.code.site)
     d.range = head(failure.site);
   if (failure.fault == Fault::WrittenTwice)
@@ -284,9 +305,11 @@ void Words::report(const Failure &failure) {
     d.note(range(failure.previous), "the message is sent here");
   if (failure.fault == Fault::Absent)
     d.note(range(m.state.arrays[failure.place.array].site),
-           quote(m.state.arrays[failure.place.array].name) + " is declared here");
+           quote(m.state.arrays[failure.place.array].name) +
+               " is declared here");
   if (failure.fault == Fault::UnknownCount)
-    d.note({}, "a rank is given the counts of its own parts; all ranks are given all of "
+    d.note({}, "a rank is given the counts of its own parts; all ranks are "
+               "given all of "
                "them if the contract says 'launch " +
                    m.graph.launchCounts + "[...] global'");
   emit(std::move(d), failure.site);
@@ -316,22 +339,29 @@ void Words::emit(Diagnostic d, SiteId site) {
 void Words::report(const DeadTransfers &dead) {
   for (uint32_t id : dead.arrays) {
     const Array &array = m.state.arrays[id];
-    emit({Severity::Warning, Slug::DeadTransfer, quote(array.name) + " is never read",
-          range(array.site), {}, {}},
+    emit({Severity::Warning,
+          Slug::DeadTransfer,
+          quote(array.name) + " is never read",
+          range(array.site),
+          {},
+          {}},
          array.site);
   }
   for (const DeadTransfers::Site &site : dead.sites) {
     std::string text = site.dead == site.total
                            ? "nobody reads what this moves"
-                           : "nobody reads what this moves in " + str(site.dead) + " of " +
+                           : "nobody reads what this moves in " +
+                                 str(site.dead) + " of " +
                                  plural(site.total, "transfer");
-    Diagnostic d{Severity::Warning, Slug::DeadTransfer, text, range(site.site), {}, {}};
+    Diagnostic d{
+        Severity::Warning, Slug::DeadTransfer, text, range(site.site), {}, {}};
     const Value &value = m.graph.values[site.example];
     for (uint32_t i = 0; i < value.numOperands; ++i) {
       Rank from = m.graph.values[m.graph.operandsOf(value)[i].value].rank;
       if (from != value.rank) {
-        d.note(range(site.site), "the first one goes from rank " + rank(from) + " to " +
-                                     rank(value.rank) + "; it is dropped");
+        d.note(range(site.site), "the first one goes from rank " + rank(from) +
+                                     " to " + rank(value.rank) +
+                                     "; it is dropped");
         break;
       }
     }

@@ -9,7 +9,8 @@ namespace coll::elab {
 
 class Words {
 public:
-  Words(const Machine &machine, DiagnosticEngine &diags) : m(machine), diags(diags) {}
+  Words(const Machine &machine, DiagnosticEngine &diags)
+      : m(machine), diags(diags) {}
 
   void report(const Failure &failure);
   void report(const RegionFault &fault);

@@ -101,7 +101,8 @@ RegionOutcome Simulation::outcome() {
       if (op.kind != ScriptOp::Send && op.kind != ScriptOp::Receive)
         continue;
       bool isSend = op.kind == ScriptOp::Send;
-      uint64_t pair = isSend ? pairOf(script.rank, op.peer) : pairOf(op.peer, script.rank);
+      uint64_t pair =
+          isSend ? pairOf(script.rank, op.peer) : pairOf(op.peer, script.rank);
       const QueueCounts &queue = queues[pair];
       QueueCounts &before = posted[pair];
       uint64_t sequence = isSend ? before.sends++ : before.receives++;
@@ -130,7 +131,8 @@ RegionOutcome Simulation::run() {
   return outcome();
 }
 
-RegionOutcome coll::simulateRegion(llvm::ArrayRef<Script> scripts, uint64_t capacity) {
+RegionOutcome coll::simulateRegion(llvm::ArrayRef<Script> scripts,
+                                   uint64_t capacity) {
   return Simulation(scripts, capacity).run();
 }
 
@@ -159,7 +161,8 @@ namespace {
 class Explanation {
 public:
   Explanation(llvm::ArrayRef<Script> scripts, uint64_t capacity)
-      : scripts(scripts), capacity(capacity), outcome(simulateRegion(scripts, capacity)) {
+      : scripts(scripts), capacity(capacity),
+        outcome(simulateRegion(scripts, capacity)) {
     for (auto [p, script] : llvm::enumerate(scripts))
       processOf[script.rank] = p;
   }
@@ -167,7 +170,9 @@ public:
 
 private:
   using Wait = RegionOutcome::Wait;
-  const ScriptOp &opOf(const Wait &wait) { return scripts[wait.process].ops[wait.op]; }
+  const ScriptOp &opOf(const Wait &wait) {
+    return scripts[wait.process].ops[wait.op];
+  }
   SiteId siteOfOp(Rank rank, ScriptOp::Kind kind, Rank peer, uint64_t sequence);
   RegionFault::Link linkOf(const Wait &wait);
   bool findUnmatched(RegionFault &fault);
@@ -184,7 +189,8 @@ private:
 } // namespace
 
 /// kNone: the process has no such operation, or there is no such process.
-SiteId Explanation::siteOfOp(Rank rank, ScriptOp::Kind kind, Rank peer, uint64_t sequence) {
+SiteId Explanation::siteOfOp(Rank rank, ScriptOp::Kind kind, Rank peer,
+                             uint64_t sequence) {
   auto it = processOf.find(rank);
   if (it == processOf.end())
     return kNone;
@@ -200,8 +206,8 @@ RegionFault::Link Explanation::linkOf(const Wait &wait) {
   bool isSend = op.kind == ScriptOp::Send;
   // A send waits for the receive `capacity` before its own.
   uint64_t sequence = isSend ? wait.sequence - capacity : wait.sequence;
-  SiteId counterpart =
-      siteOfOp(op.peer, isSend ? ScriptOp::Receive : ScriptOp::Send, rank, sequence);
+  SiteId counterpart = siteOfOp(
+      op.peer, isSend ? ScriptOp::Receive : ScriptOp::Send, rank, sequence);
   return {rank, op.peer, op.site, isSend, counterpart};
 }
 
@@ -211,7 +217,8 @@ bool Explanation::findUnmatched(RegionFault &fault) {
     RegionFault::Link link = linkOf(wait);
     if (link.counterpart != kNone)
       continue;
-    fault.kind = link.isSend ? RegionFault::NeverReceived : RegionFault::NeverSent;
+    fault.kind =
+        link.isSend ? RegionFault::NeverReceived : RegionFault::NeverSent;
     fault.links = {link};
     fault.isPeerPresent = processOf.contains(link.peer);
     return true;
@@ -221,13 +228,14 @@ bool Explanation::findUnmatched(RegionFault &fault) {
   const RegionOutcome::Leftover &left = outcome.leftovers.front();
   fault.kind = RegionFault::NeverReceived;
   fault.links = {{left.from, left.to,
-                  siteOfOp(left.from, ScriptOp::Send, left.to, left.sequence), true, kNone}};
+                  siteOfOp(left.from, ScriptOp::Send, left.to, left.sequence),
+                  true, kNone}};
   fault.isPeerPresent = processOf.contains(left.to);
   return true;
 }
 
-/// Every stuck process waits for a stuck one, so to follow the first wait of each
-/// must come back somewhere.
+/// Every stuck process waits for a stuck one, so to follow the first wait of
+/// each must come back somewhere.
 void Explanation::findCycle(RegionFault &fault) {
   std::vector<const Wait *> firstWait(scripts.size());
   for (const Wait &wait : outcome.waits)
@@ -251,11 +259,14 @@ void Explanation::findCycle(RegionFault &fault) {
 }
 
 bool Explanation::canGroup(const ScriptOp &first, const ScriptOp &second) {
-  bool isPosted = second.kind == ScriptOp::Send || second.kind == ScriptOp::Receive;
+  bool isPosted =
+      second.kind == ScriptOp::Send || second.kind == ScriptOp::Receive;
   if (!isPosted || first.site == second.site)
     return false;
-  // What a receive writes is seen by the next operation, but not within a group.
-  return first.kind == ScriptOp::Send || llvm::none_of(second.cells, [&](uint64_t cell) {
+  // What a receive writes is seen by the next operation, but not within a
+  // group.
+  return first.kind == ScriptOp::Send ||
+         llvm::none_of(second.cells, [&](uint64_t cell) {
            return llvm::is_contained(first.cells, cell);
          });
 }
@@ -278,9 +289,10 @@ void Explanation::findRepairs(RegionFault &fault) {
     Script &to = grouped.emplace_back(Script{script.rank, {}});
     for (size_t i = 0; i < script.ops.size(); ++i) {
       const ScriptOp &op = script.ops[i];
-      bool isPair = i + 1 < script.ops.size() &&
-                    llvm::is_contained(fault.repairs,
-                                       std::pair(op.site, script.ops[i + 1].site));
+      bool isPair =
+          i + 1 < script.ops.size() &&
+          llvm::is_contained(fault.repairs,
+                             std::pair(op.site, script.ops[i + 1].site));
       if (!isPair) {
         to.ops.push_back(op);
         continue;
@@ -310,6 +322,7 @@ RegionFault Explanation::explain() {
   return fault;
 }
 
-RegionFault coll::explainRegion(llvm::ArrayRef<Script> scripts, uint64_t capacity) {
+RegionFault coll::explainRegion(llvm::ArrayRef<Script> scripts,
+                                uint64_t capacity) {
   return Explanation(scripts, capacity).explain();
 }

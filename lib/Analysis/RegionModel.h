@@ -1,17 +1,18 @@
-//===- RegionModel.h - Messages of an `on` statement, without data -*- C++ -*-===//
+//===- RegionModel.h - Messages of an `on` statement, without data -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The processes of an `on` take no decision on data, so each is a fixed list of
-// operations, a script. There is one queue of a given capacity per ordered pair of
-// processes; the k-th send of a pair meets its k-th receive. Then
+// operations, a script. There is one queue of a given capacity per ordered pair
+// of processes; the k-th send of a pair meets its k-th receive. Then
 //
 //   the k-th send is complete once  k < receives posted + capacity  (from 0)
 //   the k-th receive is             k < sends posted
 //
 // and a process goes on when all that it has posted is complete. Nothing else
-// happens, so the order in which processes are run does not matter: either all of
-// them end, or the same ones get stuck at the same place, and more capacity never
-// hurts. One greedy run decides.
+// happens, so the order in which processes are run does not matter: either all
+// of them end, or the same ones get stuck at the same place, and more capacity
+// never hurts. One greedy run decides.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_REGIONMODEL_H
@@ -56,8 +57,8 @@ struct RegionOutcome {
     Rank peer;
     uint64_t sequence; ///< among the operations of its kind with that peer
   };
-  std::vector<Wait> waits;         ///< all of them, by process
-  std::vector<bool> ended;         ///< by process
+  std::vector<Wait> waits; ///< all of them, by process
+  std::vector<bool> ended; ///< by process
   struct Leftover {
     Rank from, to;
     uint64_t sequence; ///< of the first message that nobody received
@@ -79,17 +80,18 @@ struct RegionFault {
   /// NeverReceived, NeverSent: the one operation that has no counterpart.
   struct Link {
     Rank rank, peer;
-    SiteId site;        ///< of the operation that waits
+    SiteId site; ///< of the operation that waits
     bool isSend;
     SiteId counterpart; ///< what it waits for; kNone: there is none
   };
   std::vector<Link> links;
   uint64_t numStuck = 0; ///< processes that never end
   uint64_t numProcesses = 0;
-  bool isPeerPresent = true; ///< NeverReceived, NeverSent: the peer has a process
+  bool isPeerPresent =
+      true; ///< NeverReceived, NeverSent: the peer has a process
   std::optional<uint64_t> leastCapacity;
-  /// Pairs of operations that follow each other, and end the deadlock if each is
-  /// posted as one group, without changing what anybody reads.
+  /// Pairs of operations that follow each other, and end the deadlock if each
+  /// is posted as one group, without changing what anybody reads.
   std::vector<std::pair<SiteId, SiteId>> repairs;
 };
 /// Of scripts that do not end with this capacity.

@@ -31,10 +31,11 @@ bool RegionRun::execute() {
   makeProcesses();
   if (!run())
     return false;
-  bool isDone = llvm::all_of(processes, [](const Process &p) { return p.hasEnded; }) &&
-                llvm::all_of(queues, [](const Queue &q) {
-                  return q.counts.sends == q.counts.receives;
-                });
+  bool isDone =
+      llvm::all_of(processes, [](const Process &p) { return p.hasEnded; }) &&
+      llvm::all_of(queues, [](const Queue &q) {
+        return q.counts.sends == q.counts.receives;
+      });
   return isDone ? report() : explain();
 }
 
@@ -96,7 +97,8 @@ void RegionRun::complete(Rank rank, uint64_t n) {
 }
 
 uint32_t RegionRun::queueOf(Rank from, Rank to) {
-  auto [it, isNew] = queueIndex.try_emplace(uint64_t(from) << 32 | to, queues.size());
+  auto [it, isNew] =
+      queueIndex.try_emplace(uint64_t(from) << 32 | to, queues.size());
   if (isNew)
     queues.push_back({from, to, {}, {}, 0});
   return it->second;
@@ -106,7 +108,8 @@ void RegionRun::post(uint32_t id, bool isSend) {
   Queue &queue = queues[id];
   QueueCounts before = queue.counts;
   ++(isSend ? queue.counts.sends : queue.counts.receives);
-  uint64_t sends = queue.counts.sendsDone(capacity) - before.sendsDone(capacity);
+  uint64_t sends =
+      queue.counts.sendsDone(capacity) - before.sendsDone(capacity);
   uint64_t receives = queue.counts.receivesDone() - before.receivesDone();
   ++processes[processOf.lookup(isSend ? queue.from : queue.to)].incomplete;
   complete(queue.from, sends);
@@ -143,8 +146,10 @@ bool RegionRun::write(Process &process, Posted &posted) {
       queue.taken = 0;
     }
     if (message.values.size() != cells.size())
-      return m.fail({.fault = Fault::MessageSize, .site = st.site,
-                     .x = int64_t(message.values.size()), .y = int64_t(cells.size()),
+      return m.fail({.fault = Fault::MessageSize,
+                     .site = st.site,
+                     .x = int64_t(message.values.size()),
+                     .y = int64_t(cells.size()),
                      .previous = message.site});
     posted.reads = std::move(message.values);
     st.hasVia = message.hasVia;
@@ -155,9 +160,11 @@ bool RegionRun::write(Process &process, Posted &posted) {
     n = posted.reads.size() / cells.size();
   }
   for (auto [e, cell] : llvm::enumerate(cells)) {
-    ValueId value = m.makeElement(st, posted.plan, {posted.target.array, cell, rank},
-                                  llvm::ArrayRef(posted.reads).slice(e * n, n));
-    if (value == kNone || !m.state.store(st, posted.target.array, rank, cell, value))
+    ValueId value =
+        m.makeElement(st, posted.plan, {posted.target.array, cell, rank},
+                      llvm::ArrayRef(posted.reads).slice(e * n, n));
+    if (value == kNone ||
+        !m.state.store(st, posted.target.array, rank, cell, value))
       return false;
   }
   return m.countSteps(cells.size(), st.site);
@@ -187,8 +194,8 @@ bool RegionRun::closeGroup(Frame &frame) {
   return frame.isWaiting || settle(process);
 }
 
-bool RegionRun::postLocal(Frame &frame, const Statement &st, const ExprRef &expr,
-                          const View &target) {
+bool RegionRun::postLocal(Frame &frame, const Statement &st,
+                          const ExprRef &expr, const View &target) {
   Posted posted;
   posted.st = st;
   posted.target = target;
@@ -200,7 +207,8 @@ bool RegionRun::postLocal(Frame &frame, const Statement &st, const ExprRef &expr
 }
 
 /// A computed value is rounded when it is posted; a plain one on its way.
-bool RegionRun::evaluateMessage(Frame &frame, const SendCode &send, Message &message) {
+bool RegionRun::evaluateMessage(Frame &frame, const SendCode &send,
+                                Message &message) {
   Statement st = m.statement(frame, m.siteOf(frame), send.mapping);
   message.site = st.site;
   message.mapping = st.mapping;
@@ -242,8 +250,9 @@ bool RegionRun::evaluateMessage(Frame &frame, const SendCode &send, Message &mes
   message.values.clear();
   size_t n = expr.reads.size();
   for (size_t e = 0; e < size; ++e) {
-    ValueId result = m.builder.combine(st, plan, llvm::ArrayRef(reads).slice(e * n, n),
-                                       false, frame.self, type);
+    ValueId result =
+        m.builder.combine(st, plan, llvm::ArrayRef(reads).slice(e * n, n),
+                          false, frame.self, type);
     if (result == kNone)
       return false;
     message.values.push_back(result);
@@ -279,8 +288,11 @@ bool RegionRun::receive(Frame &frame, const RecvCode &recv) {
   posted.target = target;
   const Array &array = m.state.arrays[target.array];
   m.targetOfSite[posted.st.site] = target.array;
-  if (array.buffer != kNone && m.graph.buffers[array.buffer].kind != Buffer::Out)
-    return m.fail({.fault = Fault::ReadOnly, .site = posted.st.site, .place = {target.array}});
+  if (array.buffer != kNone &&
+      m.graph.buffers[array.buffer].kind != Buffer::Out)
+    return m.fail({.fault = Fault::ReadOnly,
+                   .site = posted.st.site,
+                   .place = {target.array}});
   if (!m.rankAt(frame, recv.peer, peer, posted.st.site) ||
       !m.checkPlace(frame, target.array, frame.self, posted.st.site))
     return false;
@@ -307,7 +319,8 @@ bool RegionRun::receive(Frame &frame, const RecvCode &recv) {
 MappingId RegionRun::merge(MappingId sentId, MappingId receivedId) {
   if (receivedId == 0)
     return sentId;
-  Mapping received = m.graph.mappings[receivedId], merged = m.graph.mappings[sentId];
+  Mapping received = m.graph.mappings[receivedId],
+          merged = m.graph.mappings[sentId];
   if (received.block != kNone)
     merged.recvBlock = received.block;
   auto take = [](auto &to, const auto &from, const auto &none) {
@@ -317,8 +330,9 @@ MappingId RegionRun::merge(MappingId sentId, MappingId receivedId) {
   take(merged.channel, received.channel, kNone);
   take(merged.recvBlock, received.recvBlock, kNone);
   take(merged.protocol, received.protocol, std::string());
-  for (uint32_t Mapping::*field : {&Mapping::channels, &Mapping::instances, &Mapping::blocks,
-                                   &Mapping::threads, &Mapping::slots})
+  for (uint32_t Mapping::*field :
+       {&Mapping::channels, &Mapping::instances, &Mapping::blocks,
+        &Mapping::threads, &Mapping::slots})
     take(merged.*field, received.*field, 0u);
   take(merged.slotBytes, received.slotBytes, uint64_t(0));
   merged.store |= received.store;
@@ -371,6 +385,7 @@ bool RegionRun::report() {
       return false;
     least = *leastCapacity(scripts);
   }
-  m.regions.push_back({site, uint32_t(ranks.size()), numMessages, capacity, least});
+  m.regions.push_back(
+      {site, uint32_t(ranks.size()), numMessages, capacity, least});
   return true;
 }

@@ -1,10 +1,10 @@
 //===- RegionRun.h - Executing an `on` statement ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Private to the elaboration. Every process is a frame of its own that runs until
-// it waits. RegionModel.h has the rules of waiting, and is asked why when not all
-// processes end: their scripts are recorded by running them once more, without
-// data and without waiting.
+// Private to the elaboration. Every process is a frame of its own that runs
+// until it waits. RegionModel.h has the rules of waiting, and is asked why when
+// not all processes end: their scripts are recorded by running them once more,
+// without data and without waiting.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_REGIONRUN_H

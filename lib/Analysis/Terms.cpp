@@ -47,7 +47,8 @@ constexpr uint64_t freeBucket = ~uint64_t(0);
 /// Buffers with more leaves are hashed.
 constexpr uint64_t maxLeafIndex = 1u << 25;
 
-TermTable::TermTable(std::vector<ElemType> leafTypes) : leafTypes(std::move(leafTypes)) {
+TermTable::TermTable(std::vector<ElemType> leafTypes)
+    : leafTypes(std::move(leafTypes)) {
   buckets.assign(1024, freeBucket);
 }
 
@@ -67,7 +68,8 @@ TermTable::TermTable(BigVector<Term> terms, BigVector<uint32_t> operands,
   rehash(wanted);
 }
 
-void TermTable::setShape(uint32_t buffer, uint32_t parts, uint32_t chunks, uint32_t ranks) {
+void TermTable::setShape(uint32_t buffer, uint32_t parts, uint32_t chunks,
+                         uint32_t ranks) {
   uint64_t size = uint64_t(parts) * chunks * ranks;
   if (size > maxLeafIndex)
     return;
@@ -118,14 +120,16 @@ void TermTable::rehash(size_t wanted) {
     const Term &term = terms[id];
     if (!isHashed(term))
       continue;
-    uint64_t hash = hashTerm(term.kind, term.type, term.function, operandsOf(id));
+    uint64_t hash =
+        hashTerm(term.kind, term.type, term.function, operandsOf(id));
     insert(buckets, hash << 32 | id);
   }
 }
 
 TermId TermTable::append(Term::Kind kind, ElemType type, uint16_t function,
                          llvm::ArrayRef<uint32_t> ops) {
-  terms.push_back({kind, type, function, uint32_t(operands.size()), uint32_t(ops.size())});
+  terms.push_back(
+      {kind, type, function, uint32_t(operands.size()), uint32_t(ops.size())});
   operands.append(ops.begin(), ops.end());
   roundings.push_back(kNone);
   return terms.size() - 1;
@@ -161,13 +165,15 @@ ElemType TermTable::typeOf(TermId id) const {
   return ElemType::Accum;
 }
 
-TermId TermTable::leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank) {
+TermId TermTable::leaf(uint32_t buffer, uint32_t part, uint32_t chunk,
+                       Rank rank) {
   if (buffer >= leaves.size() || leaves[buffer].ids.empty())
     return intern(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
   LeafIndex &index = leaves[buffer];
   size_t at = (size_t(rank) * index.parts + part) * index.chunks + chunk;
   if (index.ids[at] == kNone)
-    index.ids[at] = append(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
+    index.ids[at] =
+        append(Term::Leaf, ElemType::T, 0, {buffer, part, chunk, rank});
   return index.ids[at];
 }
 
@@ -177,8 +183,9 @@ TermId TermTable::round(TermId operand, ElemType type) {
   if (type != ElemType::T)
     return intern(Term::Round, type, 0, operand);
   TermId known = roundings[operand];
-  return known != kNone ? known
-                        : roundings[operand] = append(Term::Round, type, 0, operand);
+  return known != kNone
+             ? known
+             : roundings[operand] = append(Term::Round, type, 0, operand);
 }
 
 TermId TermTable::fold(llvm::ArrayRef<TermId> ops, bool any) {
@@ -194,7 +201,8 @@ TermId TermTable::fold(llvm::ArrayRef<TermId> ops, bool any) {
 }
 
 TermId TermTable::add(TermId lhs, TermId rhs) {
-  return intern(Term::Add, ElemType::T, 0, {std::min(lhs, rhs), std::max(lhs, rhs)});
+  return intern(Term::Add, ElemType::T, 0,
+                {std::min(lhs, rhs), std::max(lhs, rhs)});
 }
 
 TermId TermTable::apply(uint16_t function, llvm::ArrayRef<TermId> ops) {
@@ -222,7 +230,8 @@ TermId TermTable::evaluate(const ValueExpr &expr, llvm::ArrayRef<TermId> ops,
     case ExprNode::Fold:
     case ExprNode::FoldAny:
       takes = node.arg;
-      result = fold(llvm::ArrayRef(stack).take_back(takes), node.kind == ExprNode::FoldAny);
+      result = fold(llvm::ArrayRef(stack).take_back(takes),
+                    node.kind == ExprNode::FoldAny);
       break;
     case ExprNode::Apply:
       takes = node.arg;

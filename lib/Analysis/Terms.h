@@ -12,9 +12,9 @@
 //   x + y == y + x in every format and op;
 // * the order of the operands of a fold whose order is left to the hardware.
 //
-// An `in` leaf of a contract that reduces is no value of T yet: premul_sum reads
-// it as leaf x factor, in accum. Copying one rounds it, so a copy's term is
-// Round(T, leaf), and differs from the leaf's.
+// An `in` leaf of a contract that reduces is no value of T yet: premul_sum
+// reads it as leaf x factor, in accum. Copying one rounds it, so a copy's term
+// is Round(T, leaf), and differs from the leaf's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_TERMS_H
@@ -35,14 +35,16 @@ class TermTable {
 public:
   /// `leafTypes[b]`: what a leaf of buffer b is exactly, see leafTypesOf.
   explicit TermTable(std::vector<ElemType> leafTypes = {});
-  /// Goes on from the terms of a finished graph: the same term gets the same id.
+  /// Goes on from the terms of a finished graph: the same term gets the same
+  /// id.
   TermTable(BigVector<Term> terms, BigVector<uint32_t> operands,
             std::vector<ElemType> leafTypes);
 
   /// Of the next buffer.
   void addLeafType(ElemType type) { leafTypes.push_back(type); }
   /// Makes leaves of a buffer faster. Call before the first one.
-  void setShape(uint32_t buffer, uint32_t parts, uint32_t chunks, uint32_t ranks);
+  void setShape(uint32_t buffer, uint32_t parts, uint32_t chunks,
+                uint32_t ranks);
   TermId leaf(uint32_t buffer, uint32_t part, uint32_t chunk, Rank rank);
   TermId round(TermId operand, ElemType type);
   TermId fold(llvm::ArrayRef<TermId> operands, bool any = false);
@@ -50,7 +52,8 @@ public:
   TermId apply(uint16_t function, llvm::ArrayRef<TermId> operands);
   /// The number that `expr` makes of its operands (rounded already to what they
   /// travel as), rounded to `type`.
-  TermId evaluate(const ValueExpr &expr, llvm::ArrayRef<TermId> operands, ElemType type);
+  TermId evaluate(const ValueExpr &expr, llvm::ArrayRef<TermId> operands,
+                  ElemType type);
 
   /// The narrowest type that is known to hold the term exactly.
   ElemType typeOf(TermId term) const;
@@ -64,8 +67,9 @@ public:
   BigVector<uint32_t> takeOperands() { return std::move(operands); }
 
 private:
-  /// Where the leaves of a buffer are by rank, part and chunk. Half of all terms
-  /// are leaves and the T roundings of others, and none of these is hashed.
+  /// Where the leaves of a buffer are by rank, part and chunk. Half of all
+  /// terms are leaves and the T roundings of others, and none of these is
+  /// hashed.
   struct LeafIndex {
     uint32_t parts = 0, chunks = 0;
     BigVector<TermId> ids;

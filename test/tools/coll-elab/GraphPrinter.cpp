@@ -31,7 +31,8 @@ static std::string sizeText(const ChunkGraph &graph, uint32_t id) {
   if (size.kind == SizeSymbol::Count)
     return "count";
   std::string value = std::to_string(size.value);
-  return size.kind == SizeSymbol::Const ? value : graph.launchCounts + "#" + value;
+  return size.kind == SizeSymbol::Const ? value
+                                        : graph.launchCounts + "#" + value;
 }
 
 static std::string extentText(const ChunkGraph &graph, ExtentId id) {
@@ -50,12 +51,15 @@ static std::string exprText(const ChunkGraph &graph, const Value &value) {
       stack.push_back(text);
       continue;
     }
-    size_t takes = node.kind == ExprNode::Round ? 1 : node.kind == ExprNode::Add ? 2 : node.arg;
+    size_t takes = node.kind == ExprNode::Round ? 1
+                   : node.kind == ExprNode::Add ? 2
+                                                : node.arg;
     std::string name = node.kind == ExprNode::Fold      ? "reduce"
                        : node.kind == ExprNode::FoldAny ? "reduce_any"
                        : node.kind == ExprNode::Add     ? "add"
-                       : node.kind == ExprNode::Round   ? spellingOf(node.type)
-                                                        : graph.functions[node.function].name;
+                       : node.kind == ExprNode::Round
+                           ? spellingOf(node.type)
+                           : graph.functions[node.function].name;
     std::string args;
     for (size_t i = stack.size() - takes; i < stack.size(); ++i)
       args += (args.empty() ? "" : ", ") + stack[i];
@@ -84,7 +88,8 @@ static void printMapping(const Mapping &mapping, llvm::raw_ostream &os) {
      << (mapping.sourceOrder ? " order=source" : "") << " )";
 }
 
-static void printValue(const ChunkGraph &graph, ValueId id, llvm::raw_ostream &os) {
+static void printValue(const ChunkGraph &graph, ValueId id,
+                       llvm::raw_ostream &os) {
   const Value &value = graph.values[id];
   os << "  %" << id << " @" << value.rank << " ";
   if (value.kind == Value::Input) {
@@ -105,7 +110,8 @@ static void printValue(const ChunkGraph &graph, ValueId id, llvm::raw_ostream &o
 
 static void printBuffer(const ChunkGraph &graph, const Buffer &buffer,
                         llvm::raw_ostream &os) {
-  os << "  " << spellingOf(buffer.kind) << " " << buffer.name << " parts " << buffer.parts;
+  os << "  " << spellingOf(buffer.kind) << " " << buffer.name << " parts "
+     << buffer.parts;
   uint32_t present = 0;
   for (bool is : buffer.present)
     present += is;
@@ -122,10 +128,12 @@ static void printBuffer(const ChunkGraph &graph, const Buffer &buffer,
 }
 
 void coll::printGraph(const ChunkGraph &graph, llvm::raw_ostream &os) {
-  os << "graph " << graph.schedule << " : " << graph.contract << " chunks " << graph.chunks
-     << (graph.reduces ? " reduces" : "") << (graph.isAvgLegal ? " avg" : "") << "\n";
+  os << "graph " << graph.schedule << " : " << graph.contract << " chunks "
+     << graph.chunks << (graph.reduces ? " reduces" : "")
+     << (graph.isAvgLegal ? " avg" : "") << "\n";
   for (size_t i = 0; i < graph.launchNames.size(); ++i)
-    os << "  launch " << graph.launchNames[i] << " = " << graph.launchValues[i] << "\n";
+    os << "  launch " << graph.launchNames[i] << " = " << graph.launchValues[i]
+       << "\n";
   for (const Buffer &buffer : graph.buffers)
     printBuffer(graph, buffer, os);
   for (ValueId id = 0; id < graph.values.size(); ++id)
@@ -134,9 +142,9 @@ void coll::printGraph(const ChunkGraph &graph, llvm::raw_ostream &os) {
     os << "  " << cellText(graph, output.cell) << " @" << output.rank << " = %"
        << output.value << "\n";
   for (const InplacePair &pair : graph.inplace)
-    os << "  inplace @" << pair.rank << " " << graph.buffers[pair.bufferA].name << "["
-       << pair.partA << "] " << graph.buffers[pair.bufferB].name << "[" << pair.partB
-       << "]\n";
+    os << "  inplace @" << pair.rank << " " << graph.buffers[pair.bufferA].name
+       << "[" << pair.partA << "] " << graph.buffers[pair.bufferB].name << "["
+       << pair.partB << "]\n";
 }
 
 void coll::printSummary(const ChunkGraph &graph, llvm::raw_ostream &os) {
@@ -144,9 +152,10 @@ void coll::printSummary(const ChunkGraph &graph, llvm::raw_ostream &os) {
   for (const Value &value : graph.values) {
     inputs += value.kind == Value::Input;
     for (uint32_t i = 0; i < value.numOperands; ++i)
-      messages += graph.values[graph.operandsOf(value)[i].value].rank != value.rank;
+      messages +=
+          graph.values[graph.operandsOf(value)[i].value].rank != value.rank;
   }
-  os << "  " << graph.values.size() << " values, " << inputs << " inputs, " << messages
-     << " transfers, " << graph.terms.size() << " terms, " << graph.outputs.size()
-     << " outputs\n";
+  os << "  " << graph.values.size() << " values, " << inputs << " inputs, "
+     << messages << " transfers, " << graph.terms.size() << " terms, "
+     << graph.outputs.size() << " outputs\n";
 }

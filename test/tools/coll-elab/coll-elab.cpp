@@ -1,13 +1,14 @@
 //===- coll-elab.cpp - Elaboration alone ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For tests of the elaboration: executes the schedules of a .coll program, or of
-// the algorithm level in .mlir, for one rank space, and says what came of it.
+// For tests of the elaboration: executes the schedules of a .coll program, or
+// of the algorithm level in .mlir, for one rank space, and says what came of
+// it.
 //
 //   coll-elab ring.coll --schedule allreduce_ring -D N=4 --graph
 //
-// Exits as colc does: 1 for a program that is wrong, 2 for the command line, for
-// files that cannot be read and for a `where` that leaves nothing.
+// Exits as colc does: 1 for a program that is wrong, 2 for the command line,
+// for files that cannot be read and for a `where` that leaves nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "GraphPrinter.h"
@@ -24,16 +25,21 @@ namespace cl = llvm::cl;
 
 static cl::opt<std::string> input(cl::Positional, cl::Required,
                                   cl::desc("FILE.coll or FILE.mlir"));
-static cl::opt<std::string> schedule("schedule", cl::desc("Only this schedule"));
-static cl::list<std::string> defines("D", cl::Prefix,
-                                     cl::desc("NAME=VALUE, also of rank dimensions"));
+static cl::opt<std::string> schedule("schedule",
+                                     cl::desc("Only this schedule"));
+static cl::list<std::string>
+    defines("D", cl::Prefix, cl::desc("NAME=VALUE, also of rank dimensions"));
 static cl::opt<bool> graph("graph", cl::desc("Print the chunk graph"));
-static cl::opt<bool> summary("summary", cl::desc("Print figures of the chunk graph"));
-static cl::opt<bool> regions("regions", cl::desc("Print figures of `on` statements"));
-static cl::opt<uint64_t> maxSteps("max-steps", cl::desc("Limits, for tests of them"),
+static cl::opt<bool> summary("summary",
+                             cl::desc("Print figures of the chunk graph"));
+static cl::opt<bool> regions("regions",
+                             cl::desc("Print figures of `on` statements"));
+static cl::opt<uint64_t> maxSteps("max-steps",
+                                  cl::desc("Limits, for tests of them"),
                                   cl::init(Limits().steps));
 static cl::opt<uint32_t> maxValues("max-values", cl::init(Limits().values));
-static cl::opt<uint64_t> maxLocations("max-locations", cl::init(Limits().locations));
+static cl::opt<uint64_t> maxLocations("max-locations",
+                                      cl::init(Limits().locations));
 
 namespace {
 struct Outcome {
@@ -66,7 +72,8 @@ static bool setRanks(const Bytecode &code, Parameters &params) {
   }
   if (params.rankDims.size() == code.rankNames.size())
     return true;
-  llvm::errs() << "coll-elab: the ranks of " << code.schedule << " are not given\n";
+  llvm::errs() << "coll-elab: the ranks of " << code.schedule
+               << " are not given\n";
   return false;
 }
 
@@ -80,17 +87,17 @@ static void printRight(const Bytecode &code, const ElaborateResult &result) {
   os << "\n";
   if (regions)
     for (const RegionReport &region : result.regions)
-      os << "  region: " << region.processes << " processes, " << region.messages
-         << " messages, buffer " << region.capacity << ", least "
-         << region.leastCapacity << "\n";
+      os << "  region: " << region.processes << " processes, "
+         << region.messages << " messages, buffer " << region.capacity
+         << ", least " << region.leastCapacity << "\n";
   if (summary)
     printSummary(result.graph, os);
   if (graph)
     printGraph(result.graph, os);
 }
 
-static void runSchedule(const Bytecode &code, Parameters params, DiagnosticEngine &diags,
-                        Outcome &outcome) {
+static void runSchedule(const Bytecode &code, Parameters params,
+                        DiagnosticEngine &diags, Outcome &outcome) {
   if (!setRanks(code, params)) {
     outcome.isUsage = true;
     return;
@@ -98,11 +105,13 @@ static void runSchedule(const Bytecode &code, Parameters params, DiagnosticEngin
   LaunchFamily family = enumerateLaunch(code, params, diags);
   if (family.status == ElaborateResult::Wrong)
     outcome.isWrong = true;
-  for (uint64_t i = 0; family.status == ElaborateResult::Right && i < family.size(); ++i) {
+  for (uint64_t i = 0;
+       family.status == ElaborateResult::Right && i < family.size(); ++i) {
     params.launch = family.member(i);
     ElaborateResult result = elaborate(code, params, diags);
     if (result.status == ElaborateResult::Excluded) {
-      llvm::outs() << code.schedule << ": excluded by " << result.excludedBy << "\n";
+      llvm::outs() << code.schedule << ": excluded by " << result.excludedBy
+                   << "\n";
       continue;
     }
     outcome.isAny = true;
