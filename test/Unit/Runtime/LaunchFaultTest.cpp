@@ -129,8 +129,9 @@ TEST(Mismatch, Root) {
     Call call;
     call.in(in.data()).out(out.data()).count(10).root(rank == 1 ? 2 : 0);
     // A root that only sends is done before anyone can find out.
-    if (coll_launch(&plan.plan(), call, comm, nullptr) == COLL_OK)
+    if (coll_launch(&plan.plan(), call, comm, nullptr) == COLL_OK) {
       EXPECT_NE(rank, 1);
+    }
     coll_error error = awaitError(comm);
     EXPECT_EQ(error.status, COLL_MISMATCH);
     expectContains(error.text, "launch values 2");
@@ -148,8 +149,9 @@ TEST(Late, RankThatNeverCalls) {
       3,
       [&](int rank, coll_comm *comm) {
         checkAllreduce(plan.plan(), rank, comm, 10);
-        if (rank != 2)
+        if (rank != 2) {
           EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
+        }
         coll_error error = awaitError(comm);
         EXPECT_EQ(error.status, COLL_TIMEOUT);
         expectContains(error.text, "rank 2 is before launch 2");
@@ -166,8 +168,9 @@ TEST(Late, RankThatNeverConnects) {
   onThreads(
       3,
       [&](int rank, coll_comm *comm) {
-        if (rank != 2)
+        if (rank != 2) {
           EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
+        }
         coll_error error = awaitError(comm);
         EXPECT_EQ(error.status, COLL_TIMEOUT);
         expectContains(error.text, "hand_ring");
@@ -249,10 +252,11 @@ TEST(Late, AbortFromAnotherThread) {
 TEST(Late, AbortWhileConnecting) {
   HandPlan plan({ringAllreduce(2)});
   onThreads(2, [&](int rank, coll_comm *comm) {
-    if (rank == 0)
+    if (rank == 0) {
       EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_ABORTED);
-    else
+    } else {
       EXPECT_EQ(coll_comm_abort(comm, "never mind"), COLL_OK);
+    }
   });
 }
 
@@ -340,7 +344,8 @@ TEST(Refusal, InvalidCallsLeaveTheCommunicatorUsable) {
 }
 
 TEST(Refusal, RingsThatThePlanMayDeadlockIn) {
-  Variables sizes({{"COLL_SLOTS", "2"}});
+  const std::map<std::string, std::string> two = {{"COLL_SLOTS", "2"}};
+  Variables sizes(two);
   HandPlan plan({ringAllreduce(1)});
   onThreads(1, [&](int, coll_comm *comm) {
     EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_INVALID);
@@ -360,10 +365,11 @@ TEST(Leftovers, NothingAfterGoodAndBadEnds) {
         3,
         [&](int rank, coll_comm *comm) {
           checkAllreduce(plan.plan(), rank, comm, 10);
-          if (rank != 0)
+          if (rank != 0) {
             EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_TIMEOUT);
-          else
+          } else {
             awaitError(comm);
+          }
         },
         100);
   };

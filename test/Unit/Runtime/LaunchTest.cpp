@@ -209,9 +209,10 @@ TEST(Launch, PrepareIsAnsweredByRanksInsideALaunch) {
       [&](int rank, coll_comm *comm) {
         checkAllreduce(first.plan(), rank, comm, 10);
         // Rank 0 waits in a kernel for rank 1, which waits for its channels.
-        if (rank == 1)
+        if (rank == 1) {
           ASSERT_EQ(coll_launch_prepare(&second.plan(), Call(), comm), COLL_OK)
               << coll_last_error();
+        }
         checkAllreduce(first.plan(), rank, comm, 10);
         checkAllreduce(second.plan(), rank, comm, 10);
       },
