@@ -27,8 +27,8 @@ struct InterpreterCall {
   coll_op op = COLL_SUM;
   double factor = 1;               ///< premul_sum's
   uint64_t count = 0;              ///< of a contract with one count
-  std::vector<uint64_t> counts;    ///< v-collectives: the whole launch array
-  std::vector<double> scalars;     ///< scalar args, in order
+  std::vector<uint64_t> counts = {}; ///< v-collectives: the whole launch array
+  std::vector<double> scalars = {};  ///< scalar args, in order
 };
 
 /// Where elements [0, elements) of a part begin. Parts are contiguous.

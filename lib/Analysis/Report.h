@@ -9,29 +9,24 @@
 
 namespace coll {
 
-/// Shares of parts: `perSize[s]` chunks-worth of size symbol s, as (numerator
-/// over that symbol's `chunks`). Bytes follow when counts are known.
+/// An amount of data before counts are known: so many chunks of each size symbol,
+/// each a 1 / chunks of a part.
 struct Volume {
-  std::map<uint32_t, uint64_t> chunksOf; ///< size symbol -> chunks
-  uint64_t chunks() const {
-    uint64_t n = 0;
-    for (auto &[size, count] : chunksOf)
-      n += count;
-    return n;
-  }
-  /// In units of whole parts, over all size symbols.
+  std::map<uint32_t, uint64_t> chunksOf; ///< by size symbol; tokens are no data
+  bool operator==(const Volume &) const = default;
+  /// In parts, over all size symbols.
   double parts(const ProgramSet &programs) const;
 };
 
-/// What one rank does per launch, whatever the number of rounds.
+/// What one rank does in a launch, whatever the number of rounds.
 struct RankReport {
   Volume sent, received;
-  Volume bytesRead, bytesWritten; ///< memory traffic: loads and receives; stores and sends
+  Volume read, written; ///< memory traffic: loads and receives; stores and sends
   uint32_t messagesSent = 0, messagesReceived = 0; ///< a round
   uint32_t steps = 0, blocks = 0, sendChannels = 0, recvChannels = 0;
   uint32_t scratchSlots = 0;
-  uint64_t scratchBytes = 0; ///< over all instances, for an element type stored as itself
-  bool operator==(const RankReport &) const;
+  uint64_t scratchBytes = 0; ///< of all instances, where elements are stored as T
+  bool operator==(const RankReport &) const = default;
 };
 
 enum class InPlaceSafety : uint8_t { NotOffered, Safe, NeedsScratch };
@@ -40,13 +35,16 @@ struct ProgramReport {
   std::vector<RankReport> ranks; ///< by rank, out of place
   InPlaceSafety inPlace = InPlaceSafety::NotOffered;
   uint64_t inPlaceScratchBytes = 0; ///< NeedsScratch: of the rank that needs most, beyond what it needs anyway
-  bool ranksAgree = false;          ///< every rank that has a location of `out` has the same term there
+  bool ranksAgree = false;          ///< wherever ranks are promised the same location of `out`, they hold the same bits
 };
 
 ProgramReport reportOn(const ProgramSet &programs, uint32_t member, const ChunkGraph &graph);
 
-/// The report as people read it: one line per group of ranks that do the same.
+/// As people read it: one line per group of ranks that do the same.
 std::string printReport(const ProgramSet &programs, const ProgramReport &report);
+
+/// "0, 2..5, 9": for lists of ranks in messages.
+std::string foldRanks(const std::vector<Rank> &ranks);
 
 } // namespace coll
 
