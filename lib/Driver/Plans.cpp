@@ -7,7 +7,26 @@
 
 using namespace coll;
 
-void coll::warnOfReplacedProtocols(Session &session, const Bytecode &code, const Instance &instance) {
+static SourceRange rangeOf(const Bytecode &code) {
+  return code.site == kNone ? SourceRange() : code.siteTable[code.site].range;
+}
+
+std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
+                                         llvm::ArrayRef<RankSpec> specs) {
+  llvm::Expected<std::vector<RankDims>> spaces =
+      rankSpaces(specs, code.rankDims.size());
+  if (spaces)
+    return std::move(*spaces);
+  session
+      .usage("schedule '" + code.schedule +
+             "': " + llvm::toString(spaces.takeError()))
+      .emit();
+  return {};
+}
+
+/// Warns of protocols that hosts replace.
+static void warnOfReplacedProtocols(Session &session, const Bytecode &code,
+                                    const Instance &instance) {
   std::set<std::string> asked;
   for (const ChunkGraph &graph : instance.members) {
     asked.insert(graph.map.protocol);
@@ -15,39 +34,93 @@ void coll::warnOfReplacedProtocols(Session &session, const Bytecode &code, const
       asked.insert(mapping.protocol);
   }
   std::string text;
-  for (const char *name : {"ll", "ll128"})
-    if (asked.count(name))
-      text += (text.empty() ? "" : ", ") + std::string(name) + " by the small slots";
-  if (asked.count("multimem"))
-    text += (text.empty() ? "" : ", ") + std::string("multimem by loads and sends to each rank");
-  if (text.empty())
-    return;
-  SourceRange range = code.site == kNone ? SourceRange() : code.siteTable[code.site].range;
-  session.diags.warning(Slug::ProtocolReplaced, range, "on a host, protocols of '" + code.schedule + "' are replaced: " + text).emit();
+  auto add = [&](llvm::StringRef name, llvm::StringRef instead) {
+    if (asked.count(name.str()))
+      text += ((text.empty() ? "" : ", ") + name + " by " + instead).str();
+  };
+  add("ll", "the small slots");
+  add("ll128", "the small slots");
+  add("multimem", "loads and sends to each rank");
+  if (!text.empty())
+    session.diags
+        .warning(Slug::ProtocolReplaced, rangeOf(code),
+                 "on a host, protocols of '" + code.schedule +
+                     "' are replaced: " + text)
+        .emit();
 }
 
-std::string coll::compileSchedule(Session &session, const Bytecode &code, llvm::ArrayRef<RankDims> spaces, const InstanceOptions &options,
-                                  CompiledSchedule &result) {
+/// A range says "whatever there is"; a count that was named is missed.
+static void warnOfExcluded(Session &session, const Bytecode &code,
+                           llvm::ArrayRef<RankSpec> specs,
+                           const std::vector<RankDims> &excluded,
+                           const std::string &condition, bool isAll) {
+  std::string counts;
+  for (const RankDims &dims : excluded) {
+    bool isNamed = llvm::any_of(specs, [&](const RankSpec &spec) {
+      return !spec.isRange() && spec.dims == dims;
+    });
+    if (isNamed || isAll)
+      counts += (counts.empty() ? "" : ", ") + describe(dims);
+  }
+  if (counts.empty())
+    return;
+  session.diags
+      .warning(Slug::Excluded, rangeOf(code),
+               "schedule '" + code.schedule + "' has no plan for " + counts +
+                   " ranks, which 'where " + condition + "' excludes")
+      .emit();
+}
+
+bool coll::compileSchedule(Session &session, const Bytecode &code,
+                           llvm::ArrayRef<RankSpec> specs,
+                           const InstanceOptions &options,
+                           CompiledSchedule &result) {
+  std::vector<RankDims> spaces = rankSpacesOf(session, code, specs), excluded;
+  std::string condition;
   std::set<uint64_t> counts;
+  result.code = &code;
+  if (spaces.empty())
+    return false;
   for (const RankDims &dims : spaces) {
     Instance instance = session.instantiate(code, dims, options);
     if (instance.status == Instance::Failed)
-      return "";
-    if (instance.status == Instance::Excluded)
+      return false;
+    if (instance.status == Instance::Excluded) {
+      excluded.push_back(dims);
+      condition = instance.excludedBy;
       continue;
-    if (!counts.insert(instance.members[0].numRanks()).second)
-      return "two shapes of " + std::to_string(instance.members[0].numRanks()) + " ranks for schedule '" + code.schedule +
-             "': an object has one plan per rank count, say which (--ranks M,G)";
+    }
+    uint32_t numRanks = instance.members[0].numRanks();
+    if (!counts.insert(numRanks).second) {
+      session
+          .usage("two shapes of " + llvm::Twine(numRanks) +
+                 " ranks for schedule '" + code.schedule +
+                 "': an object has one plan per rank count, say which "
+                 "(--ranks M,G)")
+          .emit();
+      return false;
+    }
     result.instances.push_back(std::move(instance));
   }
-  if (result.instances.empty())
-    return "'where' of schedule '" + code.schedule + "' excludes all that --ranks names";
-  warnOfReplacedProtocols(session, code, result.instances[0]);
-  return "";
+  warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
+  if (!result.instances.empty())
+    warnOfReplacedProtocols(session, code, result.instances[0]);
+  return true;
 }
 
-llvm::Expected<Plan> coll::planOf(Session &session, const CompiledSchedule &schedule) {
-  ScheduleInput input{schedule.name, {}};
+std::optional<Plan> coll::planOf(Session &session,
+                                 const CompiledSchedule &schedule) {
+  const Bytecode &code = *schedule.code;
+  for (const Function &function : code.functions)
+    if (function.usesRows) {
+      session.diags
+          .error(Slug::RowFunction, rangeOf(code),
+                 "schedule '" + code.schedule + "' uses '" + function.name +
+                     "', a function of rows, which no target runs yet")
+          .emit();
+      return std::nullopt;
+    }
+  ScheduleInput input{code.schedule, {}};
   for (const Instance &instance : schedule.instances)
     input.scheduled.push_back(&*instance.scheduled);
   return makePlan(input, session.sources);

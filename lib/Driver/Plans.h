@@ -3,6 +3,7 @@
 #ifndef COLL_LIB_DRIVER_PLANS_H
 #define COLL_LIB_DRIVER_PLANS_H
 
+#include "lib/Driver/Ranks.h"
 #include "lib/Driver/Session.h"
 #include "lib/Target/HostObject.h"
 
@@ -10,19 +11,25 @@ namespace coll {
 
 /// What becomes one plan: one instance per rank count.
 struct CompiledSchedule {
-  std::string name;
+  const Bytecode *code = nullptr;
   std::vector<Instance> instances;
+  const std::string &name() const { return code->schedule; }
 };
 
-/// Instantiates `code` at all `spaces` that its `where` allows, programs included. Returns what the command line has wrong, empty if nothing; what
-/// the schedule has wrong is in the session's diagnostics.
-std::string compileSchedule(Session &session, const Bytecode &code, llvm::ArrayRef<RankDims> spaces, const InstanceOptions &options,
-                            CompiledSchedule &result);
+/// The rank spaces that `specs` name for a schedule. Empty: the session's
+/// diagnostics say why.
+std::vector<RankDims> rankSpacesOf(Session &session, const Bytecode &code,
+                                   llvm::ArrayRef<RankSpec> specs);
 
-/// Warns of protocols that hosts replace.
-void warnOfReplacedProtocols(Session &session, const Bytecode &code, const Instance &instance);
+/// Instantiates `code` at all rank spaces that `specs` name and its `where`
+/// allows, programs included. Without instances in `result`: nothing is left,
+/// of which the session has a warning. False: its diagnostics say why.
+bool compileSchedule(Session &session, const Bytecode &code,
+                     llvm::ArrayRef<RankSpec> specs,
+                     const InstanceOptions &options, CompiledSchedule &result);
 
-llvm::Expected<Plan> planOf(Session &session, const CompiledSchedule &schedule);
+/// Empty: the session's diagnostics say what no target runs yet.
+std::optional<Plan> planOf(Session &session, const CompiledSchedule &schedule);
 
 } // namespace coll
 #endif // COLL_LIB_DRIVER_PLANS_H

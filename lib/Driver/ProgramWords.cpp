@@ -15,9 +15,12 @@ static std::string number(uint64_t n) { return std::to_string(n); }
 static std::string describe(const BlockedAt &b) {
   std::string who = "rank " + number(b.rank) + " waits here for ";
   switch (b.why) {
-  case BlockedAt::Data: return who + "data of rank " + number(b.peer);
-  case BlockedAt::Credit: return who + "a free slot to rank " + number(b.peer);
-  case BlockedAt::Block: return who + "its block " + number(b.onBlock);
+  case BlockedAt::Data:
+    return who + "data of rank " + number(b.peer);
+  case BlockedAt::Credit:
+    return who + "a free slot to rank " + number(b.peer);
+  case BlockedAt::Block:
+    return who + "its block " + number(b.onBlock);
   }
   return who;
 }
@@ -51,28 +54,39 @@ void coll::reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
   case ScheduleRefusal::Deadlock:
     return reportDeadlock(diags, r, programs, range, name);
   case ScheduleRefusal::RoundTooSmall:
-    diags.error(Slug::RoundTooSmall, range,
-                "a round of " + needed + " bytes is less than 16").emit();
+    diags
+        .error(Slug::RoundTooSmall, range,
+               "a round of " + needed + " bytes is less than 16")
+        .emit();
     return;
   case ScheduleRefusal::ScratchLimit:
-    diags.error(Slug::ScratchLimit, range,
-                name + ": rank " + number(r.rank) + " needs " + needed +
-                    " bytes of scratch, 'map' allows " + limit).emit();
+    diags
+        .error(Slug::ScratchLimit, range,
+               name + ": rank " + number(r.rank) + " needs " + needed +
+                   " bytes of scratch, 'map' allows " + limit)
+        .emit();
     return;
   case ScheduleRefusal::TooManyBlocks:
-    diags.error(Slug::TooManyBlocks, range,
-                name + " has " + needed + " blocks, at most " + limit +
-                    " fit a rank").emit();
+    diags
+        .error(Slug::TooManyBlocks, range,
+               name + " has " + needed + " blocks, at most " + limit +
+                   " fit a rank")
+        .emit();
     return;
   case ScheduleRefusal::TooManyTags:
-    diags.error(Slug::TooManyChannels, range,
-                name + " has " + needed +
-                    " channels between two ranks, at most " + limit + " are possible").emit();
+    diags
+        .error(Slug::TooManyChannels, range,
+               name + " has " + needed +
+                   " channels between two ranks, at most " + limit +
+                   " are possible")
+        .emit();
     return;
   case ScheduleRefusal::TooManyPorts:
-    diags.error(Slug::TooManyPorts, range,
-                name + " has a step of " + needed +
-                    " sources or sinks, at most " + limit + " are possible").emit();
+    diags
+        .error(Slug::TooManyPorts, range,
+               name + " has a step of " + needed +
+                   " sources or sinks, at most " + limit + " are possible")
+        .emit();
     return;
   }
 }
@@ -80,12 +94,13 @@ void coll::reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
 void coll::reportProgramError(DiagnosticEngine &diags, const Instance &instance,
                               const ProgramError &error) {
   const ProgramSet &programs = instance.scheduled->programs;
-  InFlight e = diags.error(
-      Slug::InternalProgram, rangeOf(programs, error.site),
-      "internal error: the program of rank " + number(error.rank) + " at " +
-          describe(instance.dims) + " ranks is wrong: " +
-          coll::describe(error, programs));
+  InFlight e =
+      diags.error(Slug::InternalProgram, rangeOf(programs, error.site),
+                  "internal error: the program of rank " + number(error.rank) +
+                      " at " + describe(instance.dims) +
+                      " ranks is wrong: " + coll::describe(error, programs));
   if (error.otherSite != kNone)
     e.note(rangeOf(programs, error.otherSite), "the other access");
-  e.help(SourceRange(), "no object is written: please report this, with the file");
+  e.help(SourceRange(),
+         "no object is written: please report this, with the file");
 }

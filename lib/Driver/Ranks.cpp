@@ -20,7 +20,8 @@ static llvm::Expected<uint32_t> parseCount(llvm::StringRef whole,
                                            llvm::StringRef text) {
   uint32_t value;
   if (text.trim().getAsInteger(10, value) || value == 0)
-    return bad(whole, "'" + text + "' is not a number of ranks (N, M,G or A..B)");
+    return bad(whole,
+               "'" + text + "' is not a number of ranks (N, M,G or A..B)");
   if (value > maxRanks)
     return bad(whole, "more than " + llvm::Twine(maxRanks) + " ranks");
   return value;

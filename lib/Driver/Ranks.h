@@ -11,7 +11,8 @@
 
 namespace coll {
 
-/// One argument of --ranks: `8`, `2,4`, or `2..9` (half open, as in the language).
+/// One argument of --ranks: `8`, `2,4`, or `2..9` (half open, as in the
+/// language).
 struct RankSpec {
   std::vector<uint32_t> dims; // `8` or `2,4`; empty for a range
   uint32_t low = 0, high = 0; // the range

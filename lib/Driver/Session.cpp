@@ -5,16 +5,21 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Analysis/BytecodeBuilder.h"
+#include "lib/Frontend/SemaGlobals.h"
 
 using namespace coll;
 
 Verdict coll::worse(Verdict a, Verdict b) {
   auto order = [](Verdict v) {
     switch (v) {
-    case Verdict::Right: return 0;
-    case Verdict::Undecided: return 1;
-    case Verdict::Wrong: return 2;
-    case Verdict::Usage: return 3;
+    case Verdict::Right:
+      return 0;
+    case Verdict::Undecided:
+      return 1;
+    case Verdict::Wrong:
+      return 2;
+    case Verdict::Usage:
+      return 3;
     }
     return 3;
   };
@@ -34,24 +39,104 @@ Session::Session()
   loadSemaDialects(mlirContext);
 }
 
-bool Session::load(llvm::StringRef path, llvm::StringRef schedule,
-                   llvm::ArrayRef<std::string> libraryDirs) {
+static Verdict verdictOf(const Diagnostic &diagnostic) {
+  if (diagnostic.severity != Severity::Error)
+    return Verdict::Right;
+  switch (diagnostic.slug) {
+  case Slug::CommandLine:
+  case Slug::MissingParameter:
+  case Slug::UnreadableFile:
+  case Slug::UnwritableFile:
+    return Verdict::Usage;
+  default:
+    return Verdict::Wrong;
+  }
+}
+
+Verdict Session::verdict() const {
+  // Errors beyond those that are kept still count.
+  Verdict verdict = diags.hasErrors() ? Verdict::Wrong : Verdict::Right;
+  if (syntax.unreadable)
+    verdict = Verdict::Usage;
+  for (const Diagnostic &diagnostic : diags.diagnostics())
+    verdict = worse(verdict, verdictOf(diagnostic));
+  return verdict;
+}
+
+bool Session::parse(llvm::StringRef path,
+                    llvm::ArrayRef<std::string> libraryDirs) {
   LoadOptions options;
   options.libraryDirs.assign(libraryDirs.begin(), libraryDirs.end());
   syntax = loadProgram(sources, path, diags, options);
-  if (syntax.hasErrors) {
-    verdict = syntax.unreadable ? Verdict::Usage : Verdict::Wrong;
-    return false;
+  return !syntax.hasErrors;
+}
+
+bool Session::hasSchedule(llvm::StringRef name) {
+  llvm::StringRef file = sources.file(syntax.main->id).name();
+  sema::Suggestion suggestion(name);
+  std::string all;
+  for (const Decl *decl : syntax.main->decls)
+    if (decl->kind() == Decl::Kind::Schedule) {
+      if (name.empty() || decl->name.text == name)
+        return true;
+      suggestion.offer(decl->name.text);
+      all += (all.empty() ? "" : ", ") + decl->name.text.str();
+    }
+  std::string which = all.empty() ? "" : " '" + name.str() + "'";
+  InFlight error = usage("'" + file + "' has no schedule" + which);
+  if (!suggestion.best().empty())
+    error.help({}, "did you mean '" + suggestion.best() + "'?");
+  else if (!all.empty())
+    error.help({}, "it has " + all);
+  return false;
+}
+
+/// A parameter of a schedule, or one that is chosen at launch.
+bool Session::checkDefine(llvm::StringRef name) {
+  sema::Suggestion suggestion(name);
+  for (const Bytecode &code : codes) {
+    llvm::SmallVector<llvm::StringRef> known;
+    for (const Instr &instr : code.code)
+      if (instr.op == Opcode::Param)
+        known.push_back(code.strings[instr.a]);
+    for (const LaunchCode &launch : code.launches)
+      known.push_back(launch.name);
+    for (llvm::StringRef parameter : known) {
+      if (parameter == name)
+        return true;
+      suggestion.offer(parameter);
+    }
   }
+  InFlight error =
+      usage("-D " + name + ": " +
+            (codes.size() == 1
+                 ? "schedule '" + codes[0].schedule + "' has no such parameter"
+                 : std::string("no schedule has such a parameter")));
+  for (const Bytecode &code : codes)
+    if (llvm::is_contained(code.rankNames, name)) {
+      error.help({}, "--ranks gives the number of ranks");
+      return false;
+    }
+  if (!suggestion.best().empty())
+    error.help({}, "did you mean '" + suggestion.best() + "'?");
+  return false;
+}
+
+bool Session::analyse(llvm::StringRef schedule,
+                      llvm::ArrayRef<std::pair<std::string, int64_t>> defines) {
+  choseAll = schedule.empty();
+  if (!hasSchedule(schedule))
+    return false;
   SemaOptions sema;
   sema.schedule = schedule.str();
   ir = emitModule(syntax, mlirContext, diags, sema);
-  if (!ir || diags.hasErrors()) {
-    verdict = Verdict::Wrong;
+  if (!ir || diags.hasErrors())
     return false;
-  }
   for (ScheduleOp op : ir->getOps<ScheduleOp>())
     codes.push_back(buildBytecode(op, sources));
+  for (const auto &[name, value] : defines)
+    if (!checkDefine(name))
+      return false;
   return true;
 }
 

@@ -1,10 +1,11 @@
 //===- Session.h - From a file to checked programs --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What colc and coll-run have in common: read a file, run the front end, execute
-// a schedule for a rank space, compare it with its contract, schedule it, and
-// verify the programs against what the source means. Everything that is wrong
-// ends in `diags`.
+// What colc and coll-run have in common: read a file, run the front end,
+// execute a schedule for a rank space, compare it with its contract, schedule
+// it, and verify the programs against what the source means. Everything that is
+// wrong ends in `diags`, arguments of the command line included, so that one
+// document of diagnostics has it all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_DRIVER_SESSION_H
@@ -51,10 +52,14 @@ class Session {
 public:
   Session();
 
-  /// Reads and analyses; false: `diags` says why and `verdict` is set.
-  /// `schedule`: only this one; empty: all of the file.
-  bool load(llvm::StringRef path, llvm::StringRef schedule,
-            llvm::ArrayRef<std::string> libraryDirs);
+  /// Reads a file and what it imports; false: `diags` says why.
+  bool parse(llvm::StringRef path, llvm::ArrayRef<std::string> libraryDirs);
+  /// Analyses what was read; false: `diags` says why. `schedule`: only this
+  /// one; empty: all of the file. Every define must be some schedule's.
+  bool analyse(llvm::StringRef schedule,
+               llvm::ArrayRef<std::pair<std::string, int64_t>> defines);
+  /// What was read is all schedules of the file, because none was chosen.
+  bool hasChosenAll() const { return choseAll; }
   const std::vector<Bytecode> &schedules() const { return codes; }
   mlir::ModuleOp module() { return *ir; }
   mlir::MLIRContext &context() { return mlirContext; }
@@ -63,11 +68,19 @@ public:
   Instance instantiate(const Bytecode &code, const RankDims &dims,
                        const InstanceOptions &options);
 
+  /// An argument that does not fit; ends in exit status 2.
+  InFlight usage(const llvm::Twine &message) {
+    return diags.error(Slug::CommandLine, {}, message);
+  }
+  /// The worst of what `diags` has.
+  Verdict verdict() const;
+
   SourceManager sources;
   DiagnosticEngine diags;
-  Verdict verdict = Verdict::Right; ///< of what was loaded
 
 private:
+  bool hasSchedule(llvm::StringRef name);
+  bool checkDefine(llvm::StringRef name);
   bool elaborateMembers(const Bytecode &code, Instance &instance,
                         const InstanceOptions &options);
   void makePrograms(const Bytecode &code, Instance &instance,
@@ -77,6 +90,7 @@ private:
   Program syntax;
   mlir::OwningOpRef<mlir::ModuleOp> ir;
   std::vector<Bytecode> codes;
+  bool choseAll = true;
 };
 
 /// Says why there are no programs (ProgramWords.cpp).

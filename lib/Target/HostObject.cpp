@@ -53,15 +53,12 @@ uint32_t SiteTable::idOf(const ProgramSet &programs, SiteId site) {
   return it->second;
 }
 
-llvm::Expected<Plan> coll::makePlan(const ScheduleInput &input, const SourceManager &sources) {
+Plan coll::makePlan(const ScheduleInput &input, const SourceManager &sources) {
   Plan plan;
   plan.name = input.name;
   SiteTable sites(sources, plan.sites);
   for (const ScheduleResult *scheduled : input.scheduled) {
     const ProgramSet *programs = &scheduled->programs;
-    for (const Function &function : programs->functions)
-      if (function.usesRows)
-        return llvm::createStringError("schedule '" + input.name + "' uses '" + function.name + "', a function of rows, which no target runs yet");
     PlanRanks ranks;
     ranks.programs = programs;
     ranks.bulk = scheduled->bulk;

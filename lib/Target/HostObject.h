@@ -24,8 +24,8 @@ struct ScheduleInput {
   std::vector<const ScheduleResult *> scheduled;
 };
 
-/// Classes, tables, shapes and sites of a schedule. Fails when a step needs what the host cannot do yet (row functions).
-llvm::Expected<Plan> makePlan(const ScheduleInput &input, const SourceManager &sources);
+/// Classes, tables, shapes and sites of a schedule, which uses no functions of rows.
+Plan makePlan(const ScheduleInput &input, const SourceManager &sources);
 
 /// The kernels of a plan as kernel IR.
 lowering::KernelModule makeKernels(mlir::MLIRContext *context, const Plan &plan, const HostOptions &options);

@@ -9,12 +9,10 @@
 namespace coll {
 
 /// Verifies every schedule at every rank space, with a line on each.
-Verdict check(Session &session, const Options &options);
-/// Prints the report of every schedule at every rank space.
-Verdict report(Session &session, const Options &options);
+void check(Session &session, const Options &options);
 
-/// The rank spaces of one schedule, or an error on standard error and none.
-std::vector<RankDims> rankSpacesOf(const Bytecode &code, const Options &options, Verdict &verdict);
+/// The reports of every schedule at every rank space, up to the first error.
+std::string report(Session &session, const Options &options);
 
 } // namespace coll
 #endif // COLL_TOOLS_COLC_CHECK_H

@@ -7,58 +7,77 @@
 #include "lib/Transforms/ProgramToIR.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "tools/colc/Check.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace coll;
 
-std::unique_ptr<llvm::raw_pwrite_stream> coll::openOutput(llvm::StringRef path) {
-  std::error_code error;
-  auto os = std::make_unique<llvm::raw_fd_ostream>(path.empty() ? "-" : path, error);
-  if (!error)
-    return os;
-  llvm::errs() << "colc: error: cannot write '" << path << "': " << error.message() << "\n";
-  return nullptr;
+static void unwritable(Session &session, llvm::StringRef path,
+                       std::error_code error) {
+  session.diags
+      .error(Slug::UnwritableFile, {},
+             "'" + path + "' cannot be written: " + error.message())
+      .emit();
 }
 
-static Verdict fail(const llvm::Twine &message, Verdict verdict = Verdict::Usage) {
-  llvm::errs() << "colc: error: " << message << "\n";
-  return verdict;
+bool coll::writeOutput(Session &session, llvm::StringRef path,
+                       llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (path.empty())
+    path = "-";
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_None);
+  if (!error) {
+    write(file.os());
+    file.os().flush();
+    error = file.os().error();
+    file.os().clear_error();
+  }
+  if (error) {
+    unwritable(session, path == "-" ? "<stdout>" : path, error);
+    return false;
+  }
+  file.keep();
+  return true;
 }
 
 /// Every schedule at every rank space that its `where` allows.
-static Verdict instantiateAll(Session &session, const Options &options, std::vector<CompiledSchedule> &schedules) {
-  Verdict verdict = Verdict::Right;
+static bool instantiateAll(Session &session, const Options &options,
+                           std::vector<CompiledSchedule> &schedules) {
+  InstanceOptions instanceOptions;
+  instanceOptions.defines = options.defines;
   for (const Bytecode &code : session.schedules()) {
-    std::vector<RankDims> spaces = rankSpacesOf(code, options, verdict);
-    if (verdict != Verdict::Right)
-      return verdict;
-    InstanceOptions instanceOptions;
-    instanceOptions.defines = options.defines;
-    CompiledSchedule compiled{code.schedule, {}};
-    std::string problem = compileSchedule(session, code, spaces, instanceOptions, compiled);
-    if (session.diags.hasErrors())
-      return Verdict::Wrong;
-    if (!problem.empty())
-      return fail(problem);
-    schedules.push_back(std::move(compiled));
+    CompiledSchedule compiled;
+    if (!compileSchedule(session, code, options.ranks, instanceOptions,
+                         compiled))
+      return false;
+    if (!compiled.instances.empty())
+      schedules.push_back(std::move(compiled));
   }
-  return verdict;
+  if (schedules.empty())
+    session.usage("'where' leaves nothing to compile").emit();
+  return !schedules.empty();
 }
 
-static Verdict emitPrograms(Session &session, const Options &options, const std::vector<CompiledSchedule> &schedules) {
-  auto os = openOutput(options.output);
-  if (!os)
-    return Verdict::Usage;
+static void emitPrograms(Session &session, const Options &options,
+                         const std::vector<CompiledSchedule> &schedules) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
   for (const CompiledSchedule &schedule : schedules)
     for (const Instance &instance : schedule.instances) {
-      mlir::OwningOpRef<mlir::ModuleOp> module = programToIR(instance.scheduled->programs, session.sources, session.context());
-      if (!module)
-        return fail("'" + schedule.name + "' at " + describe(instance.dims) + " ranks has more than " + llvm::Twine(maxStepsInIR) +
-                    " steps, too many to print");
-      module->print(*os);
-      *os << "\n";
+      mlir::OwningOpRef<mlir::ModuleOp> module = programToIR(
+          instance.scheduled->programs, session.sources, session.context());
+      if (!module) {
+        session
+            .usage("'" + schedule.name() + "' at " + describe(instance.dims) +
+                   " ranks has more than " + llvm::Twine(maxStepsInIR) +
+                   " steps, too many to print")
+            .emit();
+        return;
+      }
+      module->print(os);
+      os << "\n";
     }
-  return Verdict::Right;
+  writeOutput(session, options.output,
+              [&](llvm::raw_ostream &out) { out << text; });
 }
 
 /// The base name of F.o and F.h.
@@ -70,68 +89,95 @@ static std::string baseOf(const Options &options) {
   return output.str();
 }
 
-static Verdict emitObject(llvm::Module &module, llvm::TargetMachine &machine, llvm::ArrayRef<Plan> plans, const Options &options) {
+/// The generator fails only if it is wrong itself.
+static void internalError(Session &session, llvm::Error error) {
+  session.diags
+      .error(Slug::InternalProgram, {}, llvm::toString(std::move(error)))
+      .emit();
+}
+
+/// Machine code or assembly. Into memory: the generator seeks in its stream,
+/// which a pipe cannot, and an object that fails is not to be seen.
+static bool generate(Session &session, llvm::Module &module,
+                     llvm::TargetMachine &machine, bool assembly,
+                     llvm::SmallVectorImpl<char> &code) {
+  llvm::raw_svector_ostream os(code);
+  llvm::Error error = emitCode(module, machine, assembly, os);
+  if (!error)
+    return true;
+  internalError(session, std::move(error));
+  return false;
+}
+
+static void emitObject(Session &session, llvm::ArrayRef<Plan> plans,
+                       const Options &options,
+                       const llvm::SmallVectorImpl<char> &code) {
   std::string base = baseOf(options);
-  llvm::SmallVector<char> code;
-  llvm::raw_svector_ostream codeStream(code);
-  if (llvm::Error error = emitCode(module, machine, false, codeStream))
-    return fail(llvm::toString(std::move(error)), Verdict::Wrong);
-  auto object = openOutput(base + ".o"), header = openOutput(base + ".h");
-  if (!object || !header)
-    return Verdict::Usage;
-  object->write(code.data(), code.size());
-  writeHeader(plans, llvm::sys::path::filename(base + ".h"), *header);
-  return Verdict::Right;
-}
-
-static Verdict emitMachineCode(Session &session, const Options &options, llvm::ArrayRef<Plan> plans) {
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createHostMachine(options.host.arch);
-  if (!machine)
-    return fail(llvm::toString(machine.takeError()));
-  llvm::LLVMContext context;
-  auto module = compileHost(&session.context(), context, plans, options.host, **machine);
-  if (!module)
-    return fail(llvm::toString(module.takeError()), Verdict::Wrong);
-  if (options.emit == Emit::Object)
-    return emitObject(**module, **machine, plans, options);
-  auto os = openOutput(options.output);
-  if (!os)
-    return Verdict::Usage;
-  if (options.emit == Emit::Llvm) {
-    (*module)->print(*os, nullptr);
-    return Verdict::Right;
+  if (base == "-") {
+    session.usage("an object and its header need a name: -o F").emit();
+    return;
   }
-  // The code generator seeks in its stream, which a pipe cannot.
-  llvm::SmallVector<char> text;
-  llvm::raw_svector_ostream textStream(text);
-  if (llvm::Error error = emitCode(**module, **machine, true, textStream))
-    return fail(llvm::toString(std::move(error)), Verdict::Wrong);
-  os->write(text.data(), text.size());
-  return Verdict::Right;
+  bool good = writeOutput(session, base + ".o", [&](llvm::raw_ostream &os) {
+    os.write(code.data(), code.size());
+  });
+  if (!good)
+    return;
+  good = writeOutput(session, base + ".h", [&](llvm::raw_ostream &os) {
+    writeHeader(plans, llvm::sys::path::filename(base + ".h"), os);
+  });
+  if (!good)
+    llvm::sys::fs::remove(base + ".o");
 }
 
-Verdict coll::compile(Session &session, const Options &options) {
-  if (options.ranks.empty())
-    return fail("--ranks is missing: for how many ranks? (N, M,G or A..B)");
+static void emitMachineCode(Session &session, const Options &options,
+                            llvm::ArrayRef<Plan> plans) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
+      createHostMachine(options.host.arch);
+  if (!machine)
+    return internalError(session, machine.takeError());
+  llvm::LLVMContext context;
+  auto module =
+      compileHost(&session.context(), context, plans, options.host, **machine);
+  if (!module)
+    return internalError(session, module.takeError());
+  if (options.emit == Emit::Llvm) {
+    writeOutput(session, options.output,
+                [&](llvm::raw_ostream &os) { (*module)->print(os, nullptr); });
+    return;
+  }
+  llvm::SmallVector<char, 0> code;
+  bool assembly = options.emit == Emit::Asm;
+  if (!generate(session, **module, **machine, assembly, code))
+    return;
+  if (!assembly)
+    return emitObject(session, plans, options, code);
+  writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
+    os.write(code.data(), code.size());
+  });
+}
+
+void coll::compile(Session &session, const Options &options) {
+  if (options.ranks.empty()) {
+    session.usage("--ranks is missing: for how many ranks? (N, M,G or A..B)")
+        .emit();
+    return;
+  }
   std::vector<CompiledSchedule> schedules;
-  Verdict verdict = instantiateAll(session, options, schedules);
-  if (verdict != Verdict::Right)
-    return verdict;
+  if (!instantiateAll(session, options, schedules))
+    return;
   if (options.emit == Emit::Program)
     return emitPrograms(session, options, schedules);
   std::vector<Plan> plans;
   for (const CompiledSchedule &schedule : schedules) {
-    llvm::Expected<Plan> plan = planOf(session, schedule);
+    std::optional<Plan> plan = planOf(session, schedule);
     if (!plan)
-      return fail(llvm::toString(plan.takeError()), Verdict::Wrong);
+      return;
     plans.push_back(std::move(*plan));
   }
   if (options.emit != Emit::Kernel)
     return emitMachineCode(session, options, plans);
-  auto os = openOutput(options.output);
-  if (!os)
-    return Verdict::Usage;
-  for (const Plan &plan : plans)
-    makeKernels(&session.context(), plan, options.host).module->print(*os);
-  return Verdict::Right;
+  writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
+    for (const Plan &plan : plans)
+      makeKernels(&session.context(), plan, options.host).module->print(os);
+  });
 }

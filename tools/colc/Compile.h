@@ -9,10 +9,12 @@
 namespace coll {
 
 /// Programs, kernels or an object of every schedule that was loaded.
-Verdict compile(Session &session, const Options &options);
+void compile(Session &session, const Options &options);
 
-/// Opens the output of --emit: -o or standard output. Null: said on standard error.
-std::unique_ptr<llvm::raw_pwrite_stream> openOutput(llvm::StringRef path);
+/// Writes a file, or to standard output if `path` is empty or "-". What cannot
+/// be written whole does not stay behind.
+bool writeOutput(Session &session, llvm::StringRef path,
+                 llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 } // namespace coll
 #endif // COLL_TOOLS_COLC_COMPILE_H

@@ -12,35 +12,73 @@ namespace cl = llvm::cl;
 static cl::OptionCategory category("colc options");
 
 static const char *const overview =
-    "colc: proves that a schedule computes the collective it claims, and compiles it\n\n"
-    "  colc ring.coll --check                        is it right at 2 to 8 ranks?\n"
+    "colc: proves that a schedule computes the collective it claims, and "
+    "compiles it\n\n"
+    "  colc ring.coll --check                        is it right at 2 to 8 "
+    "ranks?\n"
     "  colc ring.coll --ranks 8 -o ring              writes ring.o and ring.h\n"
     "  colc ring.coll --ranks 2..9 --emit=report     what it moves\n"
-    "  colc --explain deadlock                       what a diagnostic means\n\n"
-    "exit status: 0 right, 1 wrong, 2 usage or unreadable files, 3 cannot decide\n";
+    "  colc --explain deadlock                       what a diagnostic "
+    "means\n\n"
+    "exit status: 0 right, 1 wrong, 2 usage or unreadable files, 3 cannot "
+    "decide\n";
 
 namespace {
 /// Registered while the command line is read, and gone afterwards.
 struct Flags {
-  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll"), cl::cat(category)};
-  cl::opt<std::string> schedule{"schedule", cl::desc("only this schedule of the file"), cl::value_desc("name"), cl::cat(category)};
-  cl::list<std::string> ranks{"ranks", cl::desc("ranks: N, M,G for a grid, or A..B (half open); may be repeated"), cl::value_desc("N|M,G|A..B"), cl::cat(category)};
-  cl::list<std::string> defines{"D", cl::Prefix, cl::desc("value of a parameter"), cl::value_desc("K=V"), cl::cat(category)};
-  cl::list<std::string> includes{"I", cl::Prefix, cl::desc("where imports are looked for"), cl::value_desc("dir"), cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("F: writes F.o and F.h, or the text of --emit"), cl::value_desc("F"), cl::cat(category)};
-  cl::opt<std::string> explain{"explain", cl::desc("print what the diagnostic [slug] means"), cl::value_desc("slug"), cl::cat(category)};
+  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll"),
+                            cl::cat(category)};
+  cl::opt<std::string> schedule{"schedule",
+                                cl::desc("only this schedule of the file"),
+                                cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> ranks{
+      "ranks",
+      cl::desc(
+          "ranks: N, M,G for a grid, or A..B (half open); may be repeated"),
+      cl::value_desc("N|M,G|A..B"), cl::cat(category)};
+  cl::list<std::string> defines{"D", cl::Prefix,
+                                cl::desc("value of a parameter"),
+                                cl::value_desc("K=V"), cl::cat(category)};
+  cl::list<std::string> includes{"I", cl::Prefix,
+                                 cl::desc("where imports are looked for"),
+                                 cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> output{
+      "o", cl::desc("F: writes F.o and F.h, or the text of --emit"),
+      cl::value_desc("F"), cl::cat(category)};
+  cl::opt<std::string> explain{
+      "explain", cl::desc("print what the diagnostic [slug] means"),
+      cl::value_desc("slug"), cl::cat(category)};
   cl::opt<bool> check{"check", cl::desc("verify only"), cl::cat(category)};
-  cl::opt<Emit> emit{"emit", cl::desc("what to write:"), cl::init(Emit::Object), cl::cat(category),
-                     cl::values(clEnumValN(Emit::Ast, "ast", "the syntax tree, as source"), clEnumValN(Emit::Coll, "coll", "the algorithm level"),
-                                clEnumValN(Emit::Program, "program", "the program of every class of ranks"), clEnumValN(Emit::Kernel, "kernel", "kernel IR"),
-                                clEnumValN(Emit::Llvm, "llvm", "LLVM IR, optimized"), clEnumValN(Emit::Asm, "asm", "assembly"),
-                                clEnumValN(Emit::Object, "obj", "F.o and F.h (default)"), clEnumValN(Emit::Report, "report", "volume, steps, scratch per rank"))};
-  cl::opt<std::string> dtypes{"dtypes", cl::desc("element types to compile for, or 'all' (default f32,f16,bf16)"), cl::value_desc("list"), cl::init("f32,f16,bf16"), cl::cat(category)};
-  cl::opt<std::string> ops{"ops", cl::desc("operations to compile for, or 'all' (default sum)"), cl::value_desc("list"), cl::init("sum"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("host, x86_64 or aarch64"), cl::value_desc("name"), cl::init("host"), cl::cat(category)};
-  cl::opt<DiagnosticFormat> diagnostics{"diagnostics-format", cl::desc("how diagnostics are printed:"), cl::init(DiagnosticFormat::Text), cl::cat(category),
-                                        cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people"), clEnumValN(DiagnosticFormat::Json, "json", "one JSON document"),
-                                                   clEnumValN(DiagnosticFormat::Sarif, "sarif", "SARIF 2.1"))};
+  cl::opt<Emit> emit{
+      "emit", cl::desc("what to write:"), cl::init(Emit::Object),
+      cl::cat(category),
+      cl::values(clEnumValN(Emit::Ast, "ast", "the syntax tree, as source"),
+                 clEnumValN(Emit::Coll, "coll", "the algorithm level"),
+                 clEnumValN(Emit::Program, "program",
+                            "the program of every class of ranks"),
+                 clEnumValN(Emit::Kernel, "kernel", "kernel IR"),
+                 clEnumValN(Emit::Llvm, "llvm", "LLVM IR, optimized"),
+                 clEnumValN(Emit::Asm, "asm", "assembly"),
+                 clEnumValN(Emit::Object, "obj", "F.o and F.h (default)"),
+                 clEnumValN(Emit::Report, "report",
+                            "volume, steps, scratch per rank"))};
+  cl::opt<std::string> dtypes{
+      "dtypes",
+      cl::desc("element types to compile for, or 'all' (default f32,f16,bf16)"),
+      cl::value_desc("list"), cl::init("f32,f16,bf16"), cl::cat(category)};
+  cl::opt<std::string> ops{
+      "ops", cl::desc("operations to compile for, or 'all' (default sum)"),
+      cl::value_desc("list"), cl::init("sum"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("host, x86_64 or aarch64"),
+                              cl::value_desc("name"), cl::init("host"),
+                              cl::cat(category)};
+  cl::opt<DiagnosticFormat> diagnostics{
+      "diagnostics-format", cl::desc("how diagnostics are printed:"),
+      cl::init(DiagnosticFormat::Text), cl::cat(category),
+      cl::values(
+          clEnumValN(DiagnosticFormat::Text, "text", "for people"),
+          clEnumValN(DiagnosticFormat::Json, "json", "one JSON document"),
+          clEnumValN(DiagnosticFormat::Sarif, "sarif", "SARIF 2.1"))};
 };
 } // namespace
 
@@ -55,17 +93,6 @@ static bool readRanks(const Flags &flags, Options &options) {
     if (!spec)
       return fail(llvm::toString(spec.takeError()));
     options.ranks.push_back(*spec);
-  }
-  return true;
-}
-
-static bool readDefines(const Flags &flags, Options &options) {
-  for (llvm::StringRef text : flags.defines) {
-    auto [name, valueText] = text.split('=');
-    int64_t value;
-    if (name.empty() || valueText.getAsInteger(0, value))
-      return fail("-D " + text + ": not NAME=INTEGER");
-    options.defines.push_back({name.str(), value});
   }
   return true;
 }
@@ -93,6 +120,7 @@ static bool readVariants(const Flags &flags, Options &options) {
 
 std::optional<Options> coll::parseOptions(int argc, char **argv) {
   Flags flags;
+  setVersionPrinter("colc");
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return std::nullopt;
@@ -105,7 +133,12 @@ std::optional<Options> coll::parseOptions(int argc, char **argv) {
   options.check = flags.check;
   options.emit = flags.emit;
   options.diagnostics = flags.diagnostics;
-  if (!readRanks(flags, options) || !readDefines(flags, options) || !readTarget(flags, options) || !readVariants(flags, options))
+  if (llvm::Error error = parseDefines(flags.defines, options.defines)) {
+    fail(llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
+  if (!readRanks(flags, options) || !readTarget(flags, options) ||
+      !readVariants(flags, options))
     return std::nullopt;
   if (options.file.empty() && options.explain.empty()) {
     fail("no file; try colc --help");

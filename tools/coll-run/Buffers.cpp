@@ -34,7 +34,8 @@ std::vector<size_t> coll::countsOf(const Row &row, Rank rank) {
   std::set<uint64_t> given;
   for (const Buffer &buffer : graph.buffers)
     for (uint32_t p = 0; p < buffer.parts; ++p)
-      if (const SizeSymbol &s = graph.sizes[buffer.sizeOf(rank, p)]; buffer.present[rank] && s.kind == SizeSymbol::Launch)
+      if (const SizeSymbol &s = graph.sizes[buffer.sizeOf(rank, p)];
+          buffer.present[rank] && s.kind == SizeSymbol::Launch)
         given.insert(s.value);
   std::vector<size_t> counts;
   for (uint64_t index : given)
@@ -42,14 +43,18 @@ std::vector<size_t> coll::countsOf(const Row &row, Rank rank) {
   return counts;
 }
 
-InPlaceOffset coll::inPlaceOffset(const Row &row, Rank rank, const std::vector<BufferLayout> &layout) {
+InPlaceOffset coll::inPlaceOffset(const Row &row, Rank rank,
+                                  const std::vector<BufferLayout> &layout) {
   for (const InplacePair &pair : row.graph->inplace) {
     if (pair.rank != rank)
       continue;
-    uint64_t a = layout[pair.bufferA].firstElement[pair.partA], b = layout[pair.bufferB].firstElement[pair.partB];
+    uint64_t a = layout[pair.bufferA].firstElement[pair.partA],
+             b = layout[pair.bufferB].firstElement[pair.partB];
     uint64_t element = bytesOf(row.call.dtype);
-    // part A at `a` and part B at `b` coincide: the buffer whose part lies farther in is the host.
-    bool hostIsA = a > b || (a == b && layout[pair.bufferA].bytes >= layout[pair.bufferB].bytes);
+    // part A at `a` and part B at `b` coincide: the buffer whose part lies
+    // farther in is the host.
+    bool hostIsA = a > b || (a == b && layout[pair.bufferA].bytes >=
+                                           layout[pair.bufferB].bytes);
     InPlaceOffset offset{true, pair.bufferB, pair.bufferA, (b - a) * element};
     if (hostIsA)
       offset = {true, pair.bufferA, pair.bufferB, (a - b) * element};
@@ -73,37 +78,52 @@ struct FloatBits {
 };
 } // namespace
 
-/// A float with random sign and mantissa and one of `exponents` exponents that end at that of 1.
+/// A float with random sign and mantissa and one of `exponents` exponents that
+/// end at that of 1.
 static uint64_t randomFloat(uint64_t random, FloatBits f, unsigned exponents) {
   uint64_t mantissa = random & ((uint64_t(1) << f.mantissa) - 1);
   uint64_t exponent = f.bias - (random >> 56) % exponents;
   return (random >> 55 & 1) << f.signBit | exponent << f.mantissa | mantissa;
 }
 
-template <typename T, typename F> static void generate(void *data, uint64_t elements, uint64_t key, F element) {
+template <typename T, typename F>
+static void generate(void *data, uint64_t elements, uint64_t key, F element) {
   T *out = static_cast<T *>(data);
   for (uint64_t i = 0; i < elements; ++i)
     out[i] = static_cast<T>(element(mix(key + i * 0x9e3779b97f4a7c15)));
 }
 
-void coll::fillRandom(void *data, uint64_t elements, const Row &row, uint64_t seed, Rank rank, uint32_t buffer) {
-  uint64_t key = mix(seed * 0x9e3779b97f4a7c15 + mix(uint64_t(rank) << 32 | buffer) + row.bytes);
+void coll::fillRandom(void *data, uint64_t elements, const Row &row,
+                      uint64_t seed, Rank rank, uint32_t buffer) {
+  uint64_t key = mix(seed * 0x9e3779b97f4a7c15 +
+                     mix(uint64_t(rank) << 32 | buffer) + row.bytes);
   unsigned exponents = row.call.op == COLL_PROD ? 1 : 5;
   auto bits = [](uint64_t random) { return random; };
-  auto floats = [&](FloatBits f) { return [=](uint64_t random) { return randomFloat(random, f, exponents); }; };
+  auto floats = [&](FloatBits f) {
+    return [=](uint64_t random) { return randomFloat(random, f, exponents); };
+  };
   switch (row.call.dtype) {
   case COLL_I8:
-  case COLL_U8: return generate<uint8_t>(data, elements, key, bits);
+  case COLL_U8:
+    return generate<uint8_t>(data, elements, key, bits);
   case COLL_I32:
-  case COLL_U32: return generate<uint32_t>(data, elements, key, bits);
+  case COLL_U32:
+    return generate<uint32_t>(data, elements, key, bits);
   case COLL_I64:
-  case COLL_U64: return generate<uint64_t>(data, elements, key, bits);
-  case COLL_F16: return generate<uint16_t>(data, elements, key, floats({10, 15, 15}));
-  case COLL_BF16: return generate<uint16_t>(data, elements, key, floats({7, 127, 15}));
-  case COLL_F32: return generate<uint32_t>(data, elements, key, floats({23, 127, 31}));
-  case COLL_F64: return generate<uint64_t>(data, elements, key, floats({52, 1023, 63}));
-  case COLL_E4M3: return generate<uint8_t>(data, elements, key, floats({3, 7, 7}));
-  case COLL_E5M2: return generate<uint8_t>(data, elements, key, floats({2, 15, 7}));
+  case COLL_U64:
+    return generate<uint64_t>(data, elements, key, bits);
+  case COLL_F16:
+    return generate<uint16_t>(data, elements, key, floats({10, 15, 15}));
+  case COLL_BF16:
+    return generate<uint16_t>(data, elements, key, floats({7, 127, 15}));
+  case COLL_F32:
+    return generate<uint32_t>(data, elements, key, floats({23, 127, 31}));
+  case COLL_F64:
+    return generate<uint64_t>(data, elements, key, floats({52, 1023, 63}));
+  case COLL_E4M3:
+    return generate<uint8_t>(data, elements, key, floats({3, 7, 7}));
+  case COLL_E5M2:
+    return generate<uint8_t>(data, elements, key, floats({2, 15, 7}));
   }
 }
 
@@ -115,9 +135,13 @@ uint64_t coll::mostParts(const ChunkGraph &graph) {
   return parts;
 }
 
-uint64_t coll::elementsFor(const ChunkGraph &graph, uint64_t bytes, uint32_t elementBytes) { return bytes / (mostParts(graph) * elementBytes); }
+uint64_t coll::elementsFor(const ChunkGraph &graph, uint64_t bytes,
+                           uint32_t elementBytes) {
+  return bytes / (mostParts(graph) * elementBytes);
+}
 
-std::vector<uint64_t> coll::unevenCounts(const ChunkGraph &graph, uint64_t elements, uint64_t seed) {
+std::vector<uint64_t> coll::unevenCounts(const ChunkGraph &graph,
+                                         uint64_t elements, uint64_t seed) {
   uint64_t entries = 1;
   for (uint32_t d : graph.launchCountDims)
     entries *= d;

@@ -18,7 +18,7 @@ struct Row {
 
 /// The buffers of one rank in one row: parts lie one by one.
 struct BufferLayout {
-  uint64_t bytes = 0;                // 0: the rank does not have it
+  uint64_t bytes = 0;                 // 0: the rank does not have it
   std::vector<uint64_t> firstElement; // of each part
 };
 std::vector<BufferLayout> layoutOf(const Row &row, Rank rank);
@@ -26,24 +26,31 @@ std::vector<BufferLayout> layoutOf(const Row &row, Rank rank);
 /// This rank's entries of the counts, as coll_call wants them.
 std::vector<size_t> countsOf(const Row &row, Rank rank);
 
-/// How far behind the start of buffer `host` the buffer `guest` starts when the rank is in place.
+/// How far behind the start of buffer `host` the buffer `guest` starts when the
+/// rank is in place.
 struct InPlaceOffset {
   bool possible = false;
   uint32_t host = 0, guest = 0;
   uint64_t bytes = 0;
 };
-InPlaceOffset inPlaceOffset(const Row &row, Rank rank, const std::vector<BufferLayout> &layout);
+InPlaceOffset inPlaceOffset(const Row &row, Rank rank,
+                            const std::vector<BufferLayout> &layout);
 
-/// Random elements that depend on seed, rank, buffer and place alone. Floats are of like magnitude (for prod: near 1), integers use all bits.
-void fillRandom(void *data, uint64_t elements, const Row &row, uint64_t seed, Rank rank, uint32_t buffer);
+/// Random elements that depend on seed, rank, buffer and place alone. Floats
+/// are of like magnitude (for prod: near 1), integers use all bits.
+void fillRandom(void *data, uint64_t elements, const Row &row, uint64_t seed,
+                Rank rank, uint32_t buffer);
 
 /// The parts of the larger buffer.
 uint64_t mostParts(const ChunkGraph &graph);
-/// How many elements each part of a row has so that the larger buffer of a rank is of `bytes`, rounded down.
-uint64_t elementsFor(const ChunkGraph &graph, uint64_t bytes, uint32_t elementBytes);
+/// How many elements each part of a row has so that the larger buffer of a rank
+/// is of `bytes`, rounded down.
+uint64_t elementsFor(const ChunkGraph &graph, uint64_t bytes,
+                     uint32_t elementBytes);
 
 /// Counts for a launch array of counts: uneven, some zero, `elements` at most.
-std::vector<uint64_t> unevenCounts(const ChunkGraph &graph, uint64_t elements, uint64_t seed);
+std::vector<uint64_t> unevenCounts(const ChunkGraph &graph, uint64_t elements,
+                                   uint64_t seed);
 
 } // namespace coll
 #endif // COLL_TOOLS_COLL_RUN_BUFFERS_H

@@ -18,11 +18,13 @@ namespace coll {
 /// Adds to what this process has counted (Rank.cpp).
 void countBytes(uint64_t read, uint64_t written);
 
-/// Links an object against the runtime that this program contains, as an application's linker would; nothing but memory is needed for it. Processes
+/// Links an object against the runtime that this program contains, as an
+/// application's linker would; nothing but memory is needed for it. Processes
 /// forked afterwards share the code.
 class LoadedObject {
 public:
-  static llvm::Expected<std::unique_ptr<LoadedObject>> load(std::unique_ptr<llvm::MemoryBuffer> object);
+  static llvm::Expected<std::unique_ptr<LoadedObject>>
+  load(std::unique_ptr<llvm::MemoryBuffer> object);
   ~LoadedObject();
   /// The plan of schedule `name`.
   llvm::Expected<const coll_plan *> plan(llvm::StringRef name);

@@ -15,7 +15,8 @@
 
 using namespace coll;
 
-bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed, const std::function<void()> &idle) {
+bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed,
+                         const std::function<void()> &idle) {
   uint32_t mine = generation.load();
   if (arrived.fetch_add(1) + 1 == members) {
     arrived.store(0);
@@ -32,11 +33,14 @@ bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed, const 
   return failed.load() == 0;
 }
 
-std::unique_ptr<Job> Job::create(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks) {
+std::unique_ptr<Job> Job::create(const RunOptions &options,
+                                 const coll_plan *plan, std::vector<Row> rows,
+                                 uint32_t numRanks) {
   std::unique_ptr<Job> job(new Job(options, plan, std::move(rows), numRanks));
   bool hasInPlace = !job->rows[0].graph->inplace.empty();
   if (options.inPlaceOnly && !hasInPlace) {
-    llvm::errs() << "coll-run: error: contract '" << job->rows[0].graph->contract << "' has no 'inplace'\n";
+    llvm::errs() << "coll-run: error: contract '"
+                 << job->rows[0].graph->contract << "' has no 'inplace'\n";
     return nullptr;
   }
   if (!options.inPlaceOnly)
@@ -59,7 +63,8 @@ bool Job::map() {
     for (Rank r = 0; r < numRanks; ++r) {
       std::vector<BufferLayout> layout = layoutOf(row, r);
       for (uint32_t b = 0; b < numBuffers; ++b)
-        largest[size_t(r) * numBuffers + b] = std::max(largest[size_t(r) * numBuffers + b], layout[b].bytes);
+        largest[size_t(r) * numBuffers + b] =
+            std::max(largest[size_t(r) * numBuffers + b], layout[b].bytes);
     }
   size_t at = (sizeof(SharedState) + 4095) / 4096 * 4096;
   for (uint64_t bytes : largest) {
@@ -67,9 +72,11 @@ bool Job::map() {
     at += (bytes + 4095) / 4096 * 4096;
   }
   sharedBytes = at;
-  void *memory = mmap(nullptr, sharedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = mmap(nullptr, sharedBytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    llvm::errs() << "coll-run: error: no " << sharedBytes << " bytes of memory: " << strerror(errno) << "\n";
+    llvm::errs() << "coll-run: error: no " << sharedBytes
+                 << " bytes of memory: " << strerror(errno) << "\n";
     return false;
   }
   shared = static_cast<uint8_t *>(memory);
@@ -95,7 +102,8 @@ bool Job::start() {
   for (Rank r = 0; r < numRanks; ++r) {
     pid_t pid = fork();
     if (pid < 0) {
-      llvm::errs() << "coll-run: error: cannot start rank " << r << ": " << strerror(errno) << "\n";
+      llvm::errs() << "coll-run: error: cannot start rank " << r << ": "
+                   << strerror(errno) << "\n";
       return false;
     }
     if (pid == 0) {
@@ -113,14 +121,16 @@ bool Job::start() {
 void Job::watch() {
   for (Rank r = 0; r < children.size(); ++r) {
     int status;
-    if (children[r] <= 0 || waitpid(children[r], &status, WNOHANG) != children[r])
+    if (children[r] <= 0 ||
+        waitpid(children[r], &status, WNOHANG) != children[r])
       continue;
     children[r] = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
       continue;
     RankResult &result = state->results[r];
     if (WIFSIGNALED(status) && !result.error[0])
-      snprintf(result.error, sizeof result.error, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+      snprintf(result.error, sizeof result.error, "killed by signal %d (%s)",
+               WTERMSIG(status), strsignal(WTERMSIG(status)));
     state->failed.store(1);
   }
 }
@@ -141,6 +151,7 @@ bool Job::finish() {
   }
   for (Rank r = 0; r < numRanks; ++r)
     if (state->results[r].error[0])
-      llvm::errs() << "coll-run: error: rank " << r << ": " << state->results[r].error << "\n";
+      llvm::errs() << "coll-run: error: rank " << r << ": "
+                   << state->results[r].error << "\n";
   return state->failed.load() == 0;
 }

@@ -1,8 +1,10 @@
 //===- Job.h - The processes of a run, and what they share ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parent compiles, then forks one process per rank. They share one piece of memory: barriers, results, and copies of all inputs and outputs, so
-// that the parent can check every element of every rank at once. The ranks themselves meet through the runtime alone.
+// The parent compiles, then forks one process per rank. They share one piece of
+// memory: barriers, results, and copies of all inputs and outputs, so that the
+// parent can check every element of every rank at once. The ranks themselves
+// meet through the runtime alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TOOLS_COLL_RUN_JOB_H
@@ -24,11 +26,12 @@ constexpr uint32_t maxRunRanks = 1024;
 struct SharedBarrier {
   std::atomic<uint32_t> arrived, generation;
   /// False: the job has failed. `idle` is called now and then.
-  bool wait(uint32_t members, std::atomic<uint32_t> &failed, const std::function<void()> &idle = {});
+  bool wait(uint32_t members, std::atomic<uint32_t> &failed,
+            const std::function<void()> &idle = {});
 };
 
 struct RankResult {
-  double seconds;               // per launch
+  double seconds;                   // per launch
   uint64_t bytesRead, bytesWritten; // by the checked launch
   char error[4000];
 };
@@ -46,17 +49,22 @@ enum class Mode { OutOfPlace, InPlace };
 class Job {
 public:
   /// Maps what the rows need. Empty: standard error says why.
-  static std::unique_ptr<Job> create(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks);
+  static std::unique_ptr<Job> create(const RunOptions &options,
+                                     const coll_plan *plan,
+                                     std::vector<Row> rows, uint32_t numRanks);
   ~Job();
 
   bool start(); // forks the ranks
   /// Waits at the common barrier; a rank that dies meanwhile fails the job.
   bool meet();
-  /// Reaps the ranks. True if all ended well. Prints what those said that did not.
+  /// Reaps the ranks. True if all ended well. Prints what those said that did
+  /// not.
   bool finish();
 
   /// Shared copies: of rank's `buffer`.
-  uint8_t *sharedBuffer(Rank rank, uint32_t buffer) { return shared + offsets[size_t(rank) * numBuffers + buffer]; }
+  uint8_t *sharedBuffer(Rank rank, uint32_t buffer) {
+    return shared + offsets[size_t(rank) * numBuffers + buffer];
+  }
 
   const RunOptions &options;
   const coll_plan *plan;
@@ -67,8 +75,10 @@ public:
   SharedState *state = nullptr;
 
 private:
-  Job(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows, uint32_t numRanks)
-      : options(options), plan(plan), rows(std::move(rows)), numRanks(numRanks) {}
+  Job(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows,
+      uint32_t numRanks)
+      : options(options), plan(plan), rows(std::move(rows)),
+        numRanks(numRanks) {}
   bool map();
   void watch();
 

@@ -17,35 +17,80 @@ namespace cl = llvm::cl;
 static cl::OptionCategory category("coll-run options");
 
 static const char *const overview =
-    "coll-run: compiles a schedule, runs it on local processes, checks every element and times it\n\n"
+    "coll-run: compiles a schedule, runs it on local processes, checks every "
+    "element and times it\n\n"
     "  coll-run ring.coll --ranks 4                         8 B to 64 MiB\n"
-    "  coll-run tree.coll:allreduce_double_tree --ranks 8 -b 1K -e 1M -f 2 -d f32,bf16 -o sum,max\n\n"
-    "A size is the bytes of the larger of a rank's buffers; algbw = size / time; busbw as in nccl-tests.\n"
-    "exit status: 0 all elements right, 1 wrong or failed, 2 usage or unreadable files\n";
+    "  coll-run tree.coll:allreduce_double_tree --ranks 8 -b 1K -e 1M -f 2 -d "
+    "f32,bf16 -o sum,max\n\n"
+    "A size is the bytes of the larger of a rank's buffers; algbw = size / "
+    "time; busbw as in nccl-tests.\n"
+    "exit status: 0 all elements right, 1 wrong or failed, 2 usage or "
+    "unreadable files\n";
 
 namespace {
 struct Flags {
-  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll[:SCHEDULE]"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> ranks{"ranks", cl::desc("number of processes: N, or M,G for a grid"), cl::Required, cl::cat(category)};
-  cl::list<std::string> defines{"D", cl::Prefix, cl::desc("value of a parameter"), cl::value_desc("K=V"), cl::cat(category)};
-  cl::list<std::string> includes{"I", cl::Prefix, cl::desc("where imports are looked for"), cl::value_desc("dir"), cl::cat(category)};
-  cl::opt<std::string> minBytes{"b", cl::desc("smallest size (8)"), cl::init("8"), cl::value_desc("bytes"), cl::cat(category)};
-  cl::opt<std::string> maxBytes{"e", cl::desc("largest size (64M)"), cl::init("64M"), cl::value_desc("bytes"), cl::cat(category)};
-  cl::opt<std::string> stepBytes{"i", cl::desc("fixed step between sizes, instead of -f"), cl::init("0"), cl::value_desc("bytes"), cl::cat(category)};
-  cl::opt<uint64_t> factor{"f", cl::desc("factor between sizes (4)"), cl::init(4), cl::cat(category)};
-  cl::opt<std::string> counts{"counts", cl::desc("elements of a part, instead of -b -e -f"), cl::value_desc("list"), cl::cat(category)};
-  cl::opt<std::string> isa{"isa", cl::desc("instruction set: v2, v3, v4 or aarch64 (the best there is)"), cl::value_desc("name"), cl::cat(category)};
-  cl::opt<uint64_t> iterations{"n", cl::desc("timed launches per row (as many as take about 50 ms)"), cl::init(0), cl::cat(category)};
-  cl::opt<uint64_t> warmup{"w", cl::desc("launches before them (5)"), cl::init(5), cl::cat(category)};
-  cl::opt<std::string> dtypes{"d", cl::desc("element types, or 'all' (f32)"), cl::init("f32"), cl::value_desc("list"), cl::cat(category)};
-  cl::opt<std::string> ops{"o", cl::desc("operations, or 'all' (sum)"), cl::init("sum"), cl::value_desc("list"), cl::cat(category)};
-  cl::opt<std::string> root{"r", cl::desc("launch value such as the root, or 'all' (0)"), cl::init("0"), cl::value_desc("root"), cl::cat(category)};
-  cl::opt<uint64_t> check{"c", cl::desc("1: check every element (default), 0: only time"), cl::init(1), cl::cat(category)};
-  cl::opt<bool> inPlace{"in-place", cl::desc("in place only"), cl::cat(category)};
-  cl::opt<bool> csv{"csv", cl::desc("comma-separated values on standard output"), cl::cat(category)};
-  cl::opt<bool> countBytes{"count-bytes", cl::desc("print the bytes that every rank's kernel reads and writes in a launch"), cl::cat(category)};
-  cl::opt<uint64_t> seed{"seed", cl::desc("of the input data (1)"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> dump{"dump", cl::desc("write every rank's inputs and outputs of the last row as raw files"), cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll[:SCHEDULE]"),
+                            cl::Required, cl::cat(category)};
+  cl::opt<std::string> ranks{
+      "ranks", cl::desc("number of processes: N, or M,G for a grid"),
+      cl::Required, cl::cat(category)};
+  cl::list<std::string> defines{"D", cl::Prefix,
+                                cl::desc("value of a parameter"),
+                                cl::value_desc("K=V"), cl::cat(category)};
+  cl::list<std::string> includes{"I", cl::Prefix,
+                                 cl::desc("where imports are looked for"),
+                                 cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> minBytes{"b", cl::desc("smallest size (8)"),
+                                cl::init("8"), cl::value_desc("bytes"),
+                                cl::cat(category)};
+  cl::opt<std::string> maxBytes{"e", cl::desc("largest size (64M)"),
+                                cl::init("64M"), cl::value_desc("bytes"),
+                                cl::cat(category)};
+  cl::opt<std::string> stepBytes{
+      "i", cl::desc("fixed step between sizes, instead of -f"), cl::init("0"),
+      cl::value_desc("bytes"), cl::cat(category)};
+  cl::opt<uint64_t> factor{"f", cl::desc("factor between sizes (4)"),
+                           cl::init(4), cl::cat(category)};
+  cl::opt<std::string> counts{
+      "counts", cl::desc("elements of a part, instead of -b -e -f"),
+      cl::value_desc("list"), cl::cat(category)};
+  cl::opt<std::string> isa{
+      "isa",
+      cl::desc("instruction set: v2, v3, v4 or aarch64 (the best there is)"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<uint64_t> iterations{
+      "n", cl::desc("timed launches per row (as many as take about 50 ms)"),
+      cl::init(0), cl::cat(category)};
+  cl::opt<uint64_t> warmup{"w", cl::desc("launches before them (5)"),
+                           cl::init(5), cl::cat(category)};
+  cl::opt<std::string> dtypes{"d", cl::desc("element types, or 'all' (f32)"),
+                              cl::init("f32"), cl::value_desc("list"),
+                              cl::cat(category)};
+  cl::opt<std::string> ops{"o", cl::desc("operations, or 'all' (sum)"),
+                           cl::init("sum"), cl::value_desc("list"),
+                           cl::cat(category)};
+  cl::opt<std::string> root{
+      "r", cl::desc("launch value such as the root, or 'all' (0)"),
+      cl::init("0"), cl::value_desc("root"), cl::cat(category)};
+  cl::opt<uint64_t> check{
+      "c", cl::desc("1: check every element (default), 0: only time"),
+      cl::init(1), cl::cat(category)};
+  cl::opt<bool> inPlace{"in-place", cl::desc("in place only"),
+                        cl::cat(category)};
+  cl::opt<bool> csv{"csv",
+                    cl::desc("comma-separated values on standard output"),
+                    cl::cat(category)};
+  cl::opt<bool> countBytes{"count-bytes",
+                           cl::desc("print the bytes that every rank's kernel "
+                                    "reads and writes in a launch"),
+                           cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("of the input data (1)"), cl::init(1),
+                         cl::cat(category)};
+  cl::opt<std::string> dump{
+      "dump",
+      cl::desc(
+          "write every rank's inputs and outputs of the last row as raw files"),
+      cl::value_desc("dir"), cl::cat(category)};
 };
 } // namespace
 
@@ -55,11 +100,19 @@ static bool fail(const llvm::Twine &message) {
 }
 
 /// "64M", "1K", "4KiB", "100".
-static bool readBytes(llvm::StringRef flag, llvm::StringRef text, uint64_t &bytes) {
-  llvm::StringRef digits = text.take_while(llvm::isDigit), unit = text.drop_front(digits.size());
+static bool readBytes(llvm::StringRef flag, llvm::StringRef text,
+                      uint64_t &bytes) {
+  llvm::StringRef digits = text.take_while(llvm::isDigit),
+                  unit = text.drop_front(digits.size());
   unit.consume_back("iB") || unit.consume_back("B");
-  uint64_t scale = llvm::StringSwitch<uint64_t>(unit).Case("", 1).CasesLower({"k"}, 1 << 10).CasesLower({"m"}, 1 << 20).CasesLower({"g"}, 1 << 30).Default(0);
-  if (scale == 0 || digits.getAsInteger(10, bytes) || bytes > (uint64_t(1) << 40) / scale)
+  uint64_t scale = llvm::StringSwitch<uint64_t>(unit)
+                       .Case("", 1)
+                       .CasesLower({"k"}, 1 << 10)
+                       .CasesLower({"m"}, 1 << 20)
+                       .CasesLower({"g"}, 1 << 30)
+                       .Default(0);
+  if (scale == 0 || digits.getAsInteger(10, bytes) ||
+      bytes > (uint64_t(1) << 40) / scale)
     return fail("-" + flag + " " + text + ": not a number of bytes");
   bytes *= scale;
   return true;
@@ -70,23 +123,34 @@ static std::string dtypeNames(llvm::StringRef list) {
   std::string names;
   for (llvm::StringRef part : llvm::split(list, ',')) {
     llvm::StringRef ours = llvm::StringSwitch<llvm::StringRef>(part)
-                               .Cases({"float"}, "f32").Cases({"double"}, "f64").Cases({"half"}, "f16").Cases({"bfloat16"}, "bf16")
-                               .Cases({"int8"}, "i8").Cases({"uint8"}, "u8").Cases({"int32"}, "i32").Cases({"uint32"}, "u32")
-                               .Cases({"int64"}, "i64").Cases({"uint64"}, "u64").Default(part);
+                               .Cases({"float"}, "f32")
+                               .Cases({"double"}, "f64")
+                               .Cases({"half"}, "f16")
+                               .Cases({"bfloat16"}, "bf16")
+                               .Cases({"int8"}, "i8")
+                               .Cases({"uint8"}, "u8")
+                               .Cases({"int32"}, "i32")
+                               .Cases({"uint32"}, "u32")
+                               .Cases({"int64"}, "i64")
+                               .Cases({"uint64"}, "u64")
+                               .Default(part);
     names += (names.empty() ? "" : ",") + ours.str();
   }
   return names;
 }
 
 static bool readSizes(const Flags &flags, RunOptions &options) {
-  if (!readBytes("b", flags.minBytes, options.minBytes) || !readBytes("e", flags.maxBytes, options.maxBytes) ||
+  if (!readBytes("b", flags.minBytes, options.minBytes) ||
+      !readBytes("e", flags.maxBytes, options.maxBytes) ||
       !readBytes("i", flags.stepBytes, options.stepBytes))
     return false;
   options.factor = flags.factor;
   if (options.maxBytes < options.minBytes)
     return fail("-e is smaller than -b");
-  if (options.stepBytes == 0 && options.factor < 2 && options.maxBytes > options.minBytes)
-    return fail("-f " + llvm::Twine(options.factor) + ": sizes would never grow");
+  if (options.stepBytes == 0 && options.factor < 2 &&
+      options.maxBytes > options.minBytes)
+    return fail("-f " + llvm::Twine(options.factor) +
+                ": sizes would never grow");
   return true;
 }
 
@@ -105,10 +169,12 @@ static bool readCounts(const Flags &flags, RunOptions &options) {
 static bool readIsa(const Flags &flags, RunOptions &options) {
   if (flags.isa.empty())
     return true;
-  for (lowering::Isa isa : {lowering::Isa::V2, lowering::Isa::V3, lowering::Isa::V4, lowering::Isa::AArch64})
+  for (lowering::Isa isa : {lowering::Isa::V2, lowering::Isa::V3,
+                            lowering::Isa::V4, lowering::Isa::AArch64})
     if (flags.isa == lowering::nameOf(isa))
       options.isa = isa;
-  return options.isa.has_value() || fail("--isa " + flags.isa + ": not v2, v3, v4 or aarch64");
+  return options.isa.has_value() ||
+         fail("--isa " + flags.isa + ": not v2, v3, v4 or aarch64");
 }
 
 static bool readRoots(const Flags &flags, RunOptions &options) {
@@ -128,23 +194,22 @@ static bool readRoots(const Flags &flags, RunOptions &options) {
 static bool readNames(const Flags &flags, RunOptions &options) {
   llvm::StringRef file = flags.file;
   size_t colon = file.rfind(':');
-  bool hasSchedule = colon != llvm::StringRef::npos && !file.substr(colon).contains('/');
-  options.file = file.substr(0, hasSchedule ? colon : llvm::StringRef::npos).str();
+  bool hasSchedule =
+      colon != llvm::StringRef::npos && !file.substr(colon).contains('/');
+  options.file =
+      file.substr(0, hasSchedule ? colon : llvm::StringRef::npos).str();
   options.schedule = hasSchedule ? file.substr(colon + 1).str() : "";
-  for (llvm::StringRef text : flags.defines) {
-    auto [name, valueText] = text.split('=');
-    int64_t value;
-    if (name.empty() || valueText.getAsInteger(0, value))
-      return fail("-D " + text + ": not NAME=INTEGER");
-    options.defines.push_back({name.str(), value});
-  }
+  if (llvm::Error error = parseDefines(flags.defines, options.defines))
+    return fail(llvm::toString(std::move(error)));
   llvm::Expected<RankSpec> ranks = parseRankSpec(flags.ranks);
   if (!ranks)
     return fail(llvm::toString(ranks.takeError()));
   if (ranks->isRange())
-    return fail("--ranks " + flags.ranks + ": one number of processes, no range");
+    return fail("--ranks " + flags.ranks +
+                ": one number of processes, no range");
   options.ranks = *ranks;
-  if (llvm::Error error = parseFormats(dtypeNames(flags.dtypes), options.dtypes))
+  if (llvm::Error error =
+          parseFormats(dtypeNames(flags.dtypes), options.dtypes))
     return fail("-d: " + llvm::toString(std::move(error)));
   if (llvm::Error error = parseReduceOps(flags.ops, options.ops))
     return fail("-o: " + llvm::toString(std::move(error)));
@@ -153,11 +218,14 @@ static bool readNames(const Flags &flags, RunOptions &options) {
 
 std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   Flags flags;
+  setVersionPrinter("coll-run");
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return std::nullopt;
   RunOptions options;
-  if (!readSizes(flags, options) || !readCounts(flags, options) || !readIsa(flags, options) || !readRoots(flags, options) || !readNames(flags, options))
+  if (!readSizes(flags, options) || !readCounts(flags, options) ||
+      !readIsa(flags, options) || !readRoots(flags, options) ||
+      !readNames(flags, options))
     return std::nullopt;
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());
   options.iterations = flags.iterations;

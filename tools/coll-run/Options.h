@@ -19,13 +19,13 @@ struct RunOptions {
   std::vector<std::string> libraryDirs;
   uint64_t minBytes = 8, maxBytes = 64 << 20, stepBytes = 0;
   uint64_t factor = 4;
-  std::vector<uint64_t> counts;      // elements of a part; empty: sizes in bytes
-  std::optional<lowering::Isa> isa;  // empty: the best that this processor has
-  uint64_t iterations = 0; // 0: as many as make a row last a moment
+  std::vector<uint64_t> counts;     // elements of a part; empty: sizes in bytes
+  std::optional<lowering::Isa> isa; // empty: the best that this processor has
+  uint64_t iterations = 0;          // 0: as many as make a row last a moment
   uint64_t warmup = 5;
   std::vector<lowering::Format> dtypes;
   std::vector<lowering::ReduceOp> ops;
-  std::vector<int> roots;  // launch values; empty: 0
+  std::vector<int> roots; // launch values; empty: 0
   bool allRoots = false;
   bool countBytes = false; // of every launch, instead of timing it
   bool check = true, inPlaceOnly = false, csv = false;

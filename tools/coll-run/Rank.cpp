@@ -1,8 +1,9 @@
 //===- Rank.cpp - What a rank process does --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For every row and mode: fresh inputs and poisoned outputs, one launch whose outputs are copied to where the parent checks them, some launches to
-// warm up, and the timed ones. Buffers are private memory, as an application's are.
+// For every row and mode: fresh inputs and poisoned outputs, one launch whose
+// outputs are copied to where the parent checks them, some launches to warm up,
+// and the timed ones. Buffers are private memory, as an application's are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,14 +34,17 @@ private:
   bool time();
   uint64_t chooseIterations(bool &ok);
   void shareOutputs();
-  const Buffer &buffer(uint32_t b) const { return job.rows[0].graph->buffers[b]; }
+  const Buffer &buffer(uint32_t b) const {
+    return job.rows[0].graph->buffers[b];
+  }
 
   Job &job;
   Rank rank;
   coll_comm *comm = nullptr;
-  std::vector<uint8_t *> memory;       // per buffer
+  std::vector<uint8_t *> memory; // per buffer
   std::vector<uint64_t> capacity;
-  std::vector<uint8_t *> address;      // per buffer, in this row and mode; null: not on this rank
+  std::vector<uint8_t *>
+      address; // per buffer, in this row and mode; null: not on this rank
   std::vector<BufferLayout> layout;
   std::vector<const void *> ins, arguments;
   std::vector<void *> outs;
@@ -58,15 +62,21 @@ void coll::countBytes(uint64_t read, uint64_t written) {
   countedWritten += written;
 }
 
-static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+static double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 bool RankProcess::fail(const char *what, coll_status status) {
   RankResult &result = job.state->results[rank];
   coll_error error{};
   const char *text = coll_last_error();
-  if (comm && coll_comm_error(comm, &error) == COLL_OK && error.status != COLL_OK && error.text && error.text[0])
+  if (comm && coll_comm_error(comm, &error) == COLL_OK &&
+      error.status != COLL_OK && error.text && error.text[0])
     text = error.text;
-  snprintf(result.error, sizeof result.error, "%s: %s: %s", what, coll_status_string(status), text);
+  snprintf(result.error, sizeof result.error, "%s: %s: %s", what,
+           coll_status_string(status), text);
   job.state->failed.store(1);
   return false;
 }
@@ -80,9 +90,12 @@ bool RankProcess::allocate() {
   }
   for (uint64_t bytes : capacity) {
     // A page more than needed: a buffer of no bytes has an address, too.
-    void *p = mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
-      snprintf(job.state->results[rank].error, sizeof(RankResult::error), "no %llu bytes of memory", static_cast<unsigned long long>(bytes));
+      snprintf(job.state->results[rank].error, sizeof(RankResult::error),
+               "no %llu bytes of memory",
+               static_cast<unsigned long long>(bytes));
       job.state->failed.store(1);
       return false;
     }
@@ -115,7 +128,8 @@ void RankProcess::fill(const Row &row, bool share) {
   for (uint32_t b = 0; b < job.numBuffers; ++b) {
     if (!address[b] || buffer(b).kind == Buffer::Out)
       continue;
-    fillRandom(address[b], layout[b].bytes / element, row, job.options.seed, rank, b);
+    fillRandom(address[b], layout[b].bytes / element, row, job.options.seed,
+               rank, b);
     if (share)
       memcpy(job.sharedBuffer(rank, b), address[b], layout[b].bytes);
   }
@@ -132,11 +146,18 @@ void RankProcess::prepareCall(const Row &row) {
   ins.clear(), outs.clear(), arguments.clear();
   for (uint32_t b = 0; b < job.numBuffers; ++b)
     switch (buffer(b).kind) {
-    case Buffer::In: ins.push_back(address[b]); break;
-    case Buffer::Out: outs.push_back(address[b]); break;
+    case Buffer::In:
+      ins.push_back(address[b]);
+      break;
+    case Buffer::Out:
+      outs.push_back(address[b]);
+      break;
     case Buffer::ElemArg:
-    case Buffer::RowArg: arguments.push_back(address[b]); break;
-    case Buffer::Scalar: break;
+    case Buffer::RowArg:
+      arguments.push_back(address[b]);
+      break;
+    case Buffer::Scalar:
+      break;
     }
   counts = countsOf(row, rank);
   scalars = row.call.scalars;
@@ -167,7 +188,8 @@ uint64_t RankProcess::chooseIterations(bool &ok) {
     ok = launch();
   double each = std::max((now() - start) / probes, 1e-9);
   if (rank == 0)
-    job.state->iterations.store(static_cast<uint64_t>(std::clamp(0.05 / each, 5.0, 20000.0)));
+    job.state->iterations.store(
+        static_cast<uint64_t>(std::clamp(0.05 / each, 5.0, 20000.0)));
   ok = ok && job.state->ranks.wait(job.numRanks, job.state->failed);
   return job.state->iterations.load();
 }
@@ -182,7 +204,8 @@ bool RankProcess::time() {
   double start = now();
   for (uint64_t i = 0; i < iterations && ok; ++i)
     ok = launch();
-  job.state->results[rank].seconds = (now() - start) / static_cast<double>(iterations);
+  job.state->results[rank].seconds =
+      (now() - start) / static_cast<double>(iterations);
   return ok;
 }
 
@@ -200,7 +223,8 @@ bool RankProcess::row(const Row &row, Mode mode) {
   if (job.options.check) {
     shareOutputs();
     // The parent checks between these two.
-    if (!job.state->all.wait(job.numRanks + 1, job.state->failed) || !job.state->all.wait(job.numRanks + 1, job.state->failed))
+    if (!job.state->all.wait(job.numRanks + 1, job.state->failed) ||
+        !job.state->all.wait(job.numRanks + 1, job.state->failed))
       return false;
   }
   return time() && job.state->all.wait(job.numRanks + 1, job.state->failed);
@@ -210,7 +234,9 @@ int RankProcess::run() {
   if (!allocate())
     return 1;
   coll_config config = COLL_CONFIG_INIT;
-  if (coll_status status = coll_comm_init(&comm, job.numRanks, &job.id, rank, &config); status != COLL_OK) {
+  if (coll_status status =
+          coll_comm_init(&comm, job.numRanks, &job.id, rank, &config);
+      status != COLL_OK) {
     fail("init", status);
     return 1;
   }

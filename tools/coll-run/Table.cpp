@@ -13,13 +13,17 @@ double coll::busFactor(const std::string &contract, uint32_t ranks) {
   double n = ranks;
   if (contract == "allreduce")
     return 2 * (n - 1) / n;
-  if (contract == "allgather" || contract == "reduce_scatter" || contract == "alltoall" || contract == "alltoallv" || contract == "allgatherv")
+  if (contract == "allgather" || contract == "reduce_scatter" ||
+      contract == "alltoall" || contract == "alltoallv" ||
+      contract == "allgatherv")
     return (n - 1) / n;
   return 1;
 }
 
 static std::string nameOf(const Row &row, bool reduces) {
-  return reduces ? lowering::nameOf(static_cast<lowering::ReduceOp>(row.call.op)) : "none";
+  return reduces
+             ? lowering::nameOf(static_cast<lowering::ReduceOp>(row.call.op))
+             : "none";
 }
 
 static std::string rootOf(const Row &row) {
@@ -32,45 +36,60 @@ static std::string rootOf(const Row &row) {
 static std::string timeOf(double seconds) {
   double us = seconds * 1e6;
   char text[32];
-  snprintf(text, sizeof text, us < 100 ? "%.2f" : us < 10000 ? "%.1f" : "%.0f", us);
+  snprintf(text, sizeof text,
+           us < 100     ? "%.2f"
+           : us < 10000 ? "%.1f"
+                        : "%.0f",
+           us);
   return text;
 }
 
 void Table::printHead() {
   if (job.options.csv) {
-    printf("schedule,ranks,mode,size_bytes,count,type,redop,root,time_us,algbw_GBps,busbw_GBps,wrong\n");
+    printf("schedule,ranks,mode,size_bytes,count,type,redop,root,time_us,algbw_"
+           "GBps,busbw_GBps,wrong\n");
     return;
   }
   printf("# %s\n#\n", title.c_str());
   printf("# %52s %-36s%s\n", "", "out-of-place", "in-place");
-  printf("# %10s %12s %6s %10s %6s  %9s %7s %7s %6s  %9s %7s %7s %6s\n", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-         "algbw", "busbw", "#wrong");
-  printf("# %10s %12s %6s %10s %6s  %9s %7s %7s %6s  %9s %7s %7s %6s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-         "(GB/s)", "");
+  printf("# %10s %12s %6s %10s %6s  %9s %7s %7s %6s  %9s %7s %7s %6s\n", "size",
+         "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
+         "time", "algbw", "busbw", "#wrong");
+  printf("# %10s %12s %6s %10s %6s  %9s %7s %7s %6s  %9s %7s %7s %6s\n", "(B)",
+         "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
+         "(GB/s)", "(GB/s)", "");
   fflush(stdout);
 }
 
-static void printCells(const Cells &cells, double bytes, double factor, bool checked) {
+static void printCells(const Cells &cells, double bytes, double factor,
+                       bool checked) {
   if (!cells.present) {
     printf("  %9s %7s %7s %6s", "-", "-", "-", "-");
     return;
   }
   double bandwidth = bytes / cells.seconds / 1e9;
   std::string wrong = checked ? std::to_string(cells.wrong) : "N/A";
-  printf("  %9s %7.2f %7.2f %6s", timeOf(cells.seconds).c_str(), bandwidth, bandwidth * factor, wrong.c_str());
+  printf("  %9s %7.2f %7.2f %6s", timeOf(cells.seconds).c_str(), bandwidth,
+         bandwidth * factor, wrong.c_str());
 }
 
 void Table::printCsv(const Row &row, const char *mode, const Cells &cells) {
   if (!cells.present)
     return;
   double bandwidth = static_cast<double>(row.bytes) / cells.seconds / 1e9;
-  printf("%s,%u,%s,%llu,%llu,%s,%s,%s,%.3f,%.4f,%.4f,%s\n", row.graph->schedule.c_str(), job.numRanks, mode, static_cast<unsigned long long>(row.bytes),
-         static_cast<unsigned long long>(row.elements), lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)),
-         nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str(), cells.seconds * 1e6, bandwidth,
-         bandwidth * busFactor(row.graph->contract, job.numRanks), job.options.check ? std::to_string(cells.wrong).c_str() : "");
+  printf("%s,%u,%s,%llu,%llu,%s,%s,%s,%.3f,%.4f,%.4f,%s\n",
+         row.graph->schedule.c_str(), job.numRanks, mode,
+         static_cast<unsigned long long>(row.bytes),
+         static_cast<unsigned long long>(row.elements),
+         lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)),
+         nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str(),
+         cells.seconds * 1e6, bandwidth,
+         bandwidth * busFactor(row.graph->contract, job.numRanks),
+         job.options.check ? std::to_string(cells.wrong).c_str() : "");
 }
 
-void Table::printRow(const Row &row, const Cells &outOfPlace, const Cells &inPlace) {
+void Table::printRow(const Row &row, const Cells &outOfPlace,
+                     const Cells &inPlace) {
   double factor = busFactor(row.graph->contract, job.numRanks);
   for (const Cells *cells : {&outOfPlace, &inPlace})
     if (cells->present) {
@@ -82,10 +101,15 @@ void Table::printRow(const Row &row, const Cells &outOfPlace, const Cells &inPla
     printCsv(row, "out-of-place", outOfPlace);
     printCsv(row, "in-place", inPlace);
   } else {
-    printf("  %10llu %12llu %6s %10s %6s", static_cast<unsigned long long>(row.bytes), static_cast<unsigned long long>(row.elements),
-           lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)), nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str());
-    printCells(outOfPlace, static_cast<double>(row.bytes), factor, job.options.check);
-    printCells(inPlace, static_cast<double>(row.bytes), factor, job.options.check);
+    printf("  %10llu %12llu %6s %10s %6s",
+           static_cast<unsigned long long>(row.bytes),
+           static_cast<unsigned long long>(row.elements),
+           lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)),
+           nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str());
+    printCells(outOfPlace, static_cast<double>(row.bytes), factor,
+               job.options.check);
+    printCells(inPlace, static_cast<double>(row.bytes), factor,
+               job.options.check);
     printf("\n");
   }
   fflush(stdout);
@@ -95,8 +119,10 @@ void Table::printBytes(const Row &row) {
   double size = row.bytes ? static_cast<double>(row.bytes) : 1;
   for (Rank r = 0; r < job.numRanks; ++r) {
     const RankResult &result = job.state->results[r];
-    printf("# rank %u: read %llu bytes (%.4f of the size), wrote %llu (%.4f)\n", r, static_cast<unsigned long long>(result.bytesRead),
-           static_cast<double>(result.bytesRead) / size, static_cast<unsigned long long>(result.bytesWritten),
+    printf("# rank %u: read %llu bytes (%.4f of the size), wrote %llu (%.4f)\n",
+           r, static_cast<unsigned long long>(result.bytesRead),
+           static_cast<double>(result.bytesRead) / size,
+           static_cast<unsigned long long>(result.bytesWritten),
            static_cast<double>(result.bytesWritten) / size);
   }
 }
@@ -105,6 +131,8 @@ void Table::printFoot() {
   if (job.options.csv)
     return;
   if (job.options.check)
-    printf("# Out of bounds values : %llu %s\n", static_cast<unsigned long long>(wrong), wrong ? "FAILED" : "OK");
-  printf("# Avg bus bandwidth    : %.4g GB/s\n", busRows ? busSum / static_cast<double>(busRows) : 0.0);
+    printf("# Out of bounds values : %llu %s\n",
+           static_cast<unsigned long long>(wrong), wrong ? "FAILED" : "OK");
+  printf("# Avg bus bandwidth    : %.4g GB/s\n",
+         busRows ? busSum / static_cast<double>(busRows) : 0.0);
 }

@@ -10,7 +10,7 @@ namespace coll {
 /// One mode of one row.
 struct Cells {
   bool present = false;
-  double seconds = 0;   // a launch, mean over ranks
+  double seconds = 0; // a launch, mean over ranks
   uint64_t wrong = 0;
 };
 
@@ -19,7 +19,8 @@ double busFactor(const std::string &contract, uint32_t ranks);
 
 class Table {
 public:
-  Table(const Job &job, std::string title) : job(job), title(std::move(title)) {}
+  Table(const Job &job, std::string title)
+      : job(job), title(std::move(title)) {}
   void printHead();
   void printRow(const Row &row, const Cells &outOfPlace, const Cells &inPlace);
   /// What the kernels of the row counted, per rank, in units of the row's size.

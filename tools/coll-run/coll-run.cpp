@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Driver/Plans.h"
+#include "tools/coll-run/Jit.h"
+#include "tools/coll-run/Job.h"
+#include "tools/coll-run/Table.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
-#include "tools/coll-run/Jit.h"
-#include "tools/coll-run/Job.h"
-#include "tools/coll-run/Table.h"
 
 #include <unistd.h>
 
@@ -21,14 +21,18 @@ static int fail(const llvm::Twine &message, Verdict verdict = Verdict::Usage) {
 }
 
 /// The schedule to run, or an error that lists what the file has.
-static const Bytecode *chooseSchedule(const Session &session, const RunOptions &options) {
+static const Bytecode *chooseSchedule(Session &session,
+                                      const RunOptions &options) {
   const std::vector<Bytecode> &all = session.schedules();
   if (all.size() == 1)
     return &all[0];
   std::string names;
   for (const Bytecode &code : all)
     names += (names.empty() ? "" : ", ") + code.schedule;
-  fail(options.file + " has several schedules, say which as FILE:SCHEDULE: " + names);
+  session
+      .usage("'" + options.file +
+             "' has several schedules, say which as FILE:SCHEDULE: " + names)
+      .emit();
   return nullptr;
 }
 
@@ -37,50 +41,55 @@ static lowering::Isa bestIsa() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("x86-64-v4"))
     return lowering::Isa::V4;
-  return __builtin_cpu_supports("x86-64-v3") ? lowering::Isa::V3 : lowering::Isa::V2;
+  return __builtin_cpu_supports("x86-64-v3") ? lowering::Isa::V3
+                                             : lowering::Isa::V2;
 #else
   return lowering::Isa::AArch64;
 #endif
 }
 
-static llvm::Expected<std::unique_ptr<LoadedObject>> compileObject(Session &session, const CompiledSchedule &schedule, const RunOptions &options) {
-  llvm::Expected<Plan> plan = planOf(session, schedule);
-  if (!plan)
-    return plan.takeError();
+static llvm::Expected<std::unique_ptr<LoadedObject>>
+compileObject(Session &session, const Plan &plan, const RunOptions &options) {
   HostOptions host;
   host.dtypes = options.dtypes;
   host.ops = options.ops;
   host.arch = nativeArch();
   host.isas = {options.isa.value_or(bestIsa())};
   host.countBytes = options.countBytes;
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createHostMachine(host.arch);
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
+      createHostMachine(host.arch);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto module = compileHost(&session.context(), context, *plan, host, **machine);
+  auto module = compileHost(&session.context(), context, plan, host, **machine);
   if (!module)
     return module.takeError();
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);
   if (llvm::Error error = emitCode(**module, **machine, false, os))
     return std::move(error);
-  return LoadedObject::load(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(code)));
+  return LoadedObject::load(
+      std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(code)));
 }
 
 static std::vector<uint64_t> sizesOf(const RunOptions &options) {
   std::vector<uint64_t> sizes;
   for (uint64_t bytes = options.minBytes; bytes <= options.maxBytes;) {
     sizes.push_back(bytes);
-    uint64_t next = options.stepBytes ? bytes + options.stepBytes : bytes * options.factor;
+    uint64_t next =
+        options.stepBytes ? bytes + options.stepBytes : bytes * options.factor;
     // The largest size is always a row, also where the factor steps over it.
-    bool stepsOver = !options.stepBytes && next > options.maxBytes && bytes < options.maxBytes;
+    bool stepsOver = !options.stepBytes && next > options.maxBytes &&
+                     bytes < options.maxBytes;
     bytes = stepsOver ? options.maxBytes : next;
   }
   return sizes;
 }
 
 /// What the rows of the table are: elements of a part.
-static std::vector<uint64_t> elementCounts(const ChunkGraph &graph, const RunOptions &options, uint32_t elementBytes) {
+static std::vector<uint64_t> elementCounts(const ChunkGraph &graph,
+                                           const RunOptions &options,
+                                           uint32_t elementBytes) {
   if (!options.counts.empty())
     return options.counts;
   std::vector<uint64_t> counts;
@@ -90,20 +99,23 @@ static std::vector<uint64_t> elementCounts(const ChunkGraph &graph, const RunOpt
 }
 
 /// The launch values to run: one for each root that was asked for.
-static std::vector<uint32_t> membersToRun(const Instance &instance, const RunOptions &options) {
+static std::vector<uint32_t> membersToRun(const Instance &instance,
+                                          const RunOptions &options) {
   std::vector<uint32_t> members;
   for (uint32_t m = 0; m < instance.members.size(); ++m) {
     const std::vector<uint32_t> &values = instance.members[m].launchValues;
     bool wanted = options.allRoots || values.empty();
     for (int root : options.roots)
-      wanted |= llvm::all_of(values, [&](uint32_t v) { return v == static_cast<uint32_t>(root); });
+      wanted |= llvm::all_of(
+          values, [&](uint32_t v) { return v == static_cast<uint32_t>(root); });
     if (wanted)
       members.push_back(m);
   }
   return members;
 }
 
-static Row makeRow(const ChunkGraph &graph, const RunOptions &options, uint64_t elements, coll_dtype dtype, coll_op op) {
+static Row makeRow(const ChunkGraph &graph, const RunOptions &options,
+                   uint64_t elements, coll_dtype dtype, coll_op op) {
   Row row;
   row.graph = &graph;
   row.elements = elements;
@@ -115,14 +127,16 @@ static Row makeRow(const ChunkGraph &graph, const RunOptions &options, uint64_t 
   row.call.factor = isFloat ? options.factorOfPremul : 3;
   row.call.count = row.elements;
   if (!graph.launchCounts.empty())
-    row.call.counts = unevenCounts(graph, row.elements, options.seed + elements);
+    row.call.counts =
+        unevenCounts(graph, row.elements, options.seed + elements);
   for (const Buffer &buffer : graph.buffers)
     if (buffer.kind == Buffer::Scalar)
       row.call.scalars.push_back(0.125);
   return row;
 }
 
-static std::vector<Row> rowsOf(const Instance &instance, const RunOptions &options) {
+static std::vector<Row> rowsOf(const Instance &instance,
+                               const RunOptions &options) {
   std::vector<Row> rows;
   const ChunkGraph &any = instance.members[0];
   std::vector<lowering::ReduceOp> ops = options.ops;
@@ -133,8 +147,11 @@ static std::vector<Row> rowsOf(const Instance &instance, const RunOptions &optio
   for (lowering::Format dtype : options.dtypes)
     for (lowering::ReduceOp op : ops)
       for (uint32_t member : membersToRun(instance, options))
-        for (uint64_t elements : elementCounts(any, options, lowering::bytesOf(dtype)))
-          rows.push_back(makeRow(instance.members[member], options, elements, static_cast<coll_dtype>(dtype), static_cast<coll_op>(op)));
+        for (uint64_t elements :
+             elementCounts(any, options, lowering::bytesOf(dtype)))
+          rows.push_back(makeRow(instance.members[member], options, elements,
+                                 static_cast<coll_dtype>(dtype),
+                                 static_cast<coll_op>(op)));
   return rows;
 }
 
@@ -143,17 +160,24 @@ static uint64_t checkRow(Job &job, const Row &row) {
   std::vector<std::vector<BufferLayout>> layouts;
   for (Rank r = 0; r < job.numRanks; ++r)
     layouts.push_back(layoutOf(row, r));
-  auto address = [&](Rank rank, uint32_t buffer, uint32_t part) -> const void * {
-    return job.sharedBuffer(rank, buffer) + layouts[rank][buffer].firstElement[part] * bytesOf(row.call.dtype);
+  auto address = [&](Rank rank, uint32_t buffer,
+                     uint32_t part) -> const void * {
+    return job.sharedBuffer(rank, buffer) +
+           layouts[rank][buffer].firstElement[part] * bytesOf(row.call.dtype);
   };
-  InterpreterResult result = checkOutputs(*row.graph, row.call, address, address, std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  InterpreterResult result =
+      checkOutputs(*row.graph, row.call, address, address,
+                   std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   if (!result.error.empty()) {
     fail(result.error);
     return 1;
   }
   for (const Mismatch &m : result.first)
-    llvm::errs() << llvm::formatv("# wrong: rank {0}, {1} part {2}, element {3}: got {4}, the schedule says {5}, exactly {6}\n", m.rank,
-                                  row.graph->buffers[m.cell.buffer].name, m.cell.part, m.element, m.got, m.expected, m.exact);
+    llvm::errs() << llvm::formatv(
+        "# wrong: rank {0}, {1} part {2}, element {3}: got {4}, the schedule "
+        "says {5}, exactly {6}\n",
+        m.rank, row.graph->buffers[m.cell.buffer].name, m.cell.part, m.element,
+        m.got, m.expected, m.exact);
   return std::max(result.wrongBits, result.outOfBound);
 }
 
@@ -168,11 +192,13 @@ static double meanSeconds(const Job &job) {
 static void showProgress(const Job &job, size_t done) {
   if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO))
     return;
-  fprintf(stderr, "\r%zu of %zu rows%s", done, job.rows.size(), done == job.rows.size() ? "\r\033[K" : "");
+  fprintf(stderr, "\r%zu of %zu rows%s", done, job.rows.size(),
+          done == job.rows.size() ? "\r\033[K" : "");
 }
 
 static bool dumpBuffers(Job &job, const Row &row) {
-  if (std::error_code error = llvm::sys::fs::create_directories(job.options.dumpDir)) {
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(job.options.dumpDir)) {
     fail("cannot make '" + job.options.dumpDir + "': " + error.message());
     return false;
   }
@@ -181,14 +207,16 @@ static bool dumpBuffers(Job &job, const Row &row) {
     for (uint32_t b = 0; b < job.numBuffers; ++b) {
       if (layout[b].firstElement.empty())
         continue;
-      std::string path = job.options.dumpDir + "/rank" + std::to_string(r) + "." + row.graph->buffers[b].name + ".bin";
+      std::string path = job.options.dumpDir + "/rank" + std::to_string(r) +
+                         "." + row.graph->buffers[b].name + ".bin";
       std::error_code error;
       llvm::raw_fd_ostream os(path, error);
       if (error) {
         fail("cannot write '" + path + "': " + error.message());
         return false;
       }
-      os.write(reinterpret_cast<const char *>(job.sharedBuffer(r, b)), layout[b].bytes);
+      os.write(reinterpret_cast<const char *>(job.sharedBuffer(r, b)),
+               layout[b].bytes);
     }
   }
   return true;
@@ -220,16 +248,21 @@ static bool runRows(Job &job, Table &table) {
   return job.options.dumpDir.empty() || dumpBuffers(job, job.rows.back());
 }
 
-static int runJob(Session &session, const Instance &instance, const RunOptions &options, const coll_plan *plan) {
+static int runJob(const Instance &instance, const RunOptions &options,
+                  const coll_plan *plan) {
   std::vector<Row> rows = rowsOf(instance, options);
   if (rows.empty())
     return fail("-r names no launch value that the schedule has");
   const ChunkGraph &graph = instance.members[0];
-  std::unique_ptr<Job> job = Job::create(options, plan, std::move(rows), graph.numRanks());
+  std::unique_ptr<Job> job =
+      Job::create(options, plan, std::move(rows), graph.numRanks());
   if (!job || !job->start())
     return static_cast<int>(Verdict::Wrong);
-  std::string title = graph.schedule + " (" + graph.contract + ") of " + options.file + ", " + describe(instance.dims) + " ranks on " +
-                      std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores, shared memory, seed " + std::to_string(options.seed);
+  std::string title =
+      graph.schedule + " (" + graph.contract + ") of " + options.file + ", " +
+      describe(instance.dims) + " ranks on " +
+      std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) +
+      " cores, shared memory, seed " + std::to_string(options.seed);
   Table table(*job, title);
   bool ok = runRows(*job, table);
   if (!ok)
@@ -237,48 +270,53 @@ static int runJob(Session &session, const Instance &instance, const RunOptions &
   ok &= job->finish();
   if (ok)
     table.printFoot();
-  (void)session;
   return ok && table.totalWrong() == 0 ? 0 : static_cast<int>(Verdict::Wrong);
 }
 
+/// Compiles and runs. What is wrong is in the session's diagnostics, or has
+/// been said on standard error.
 static int run(Session &session, const RunOptions &options) {
-  if (!session.load(options.file, options.schedule, options.libraryDirs))
-    return static_cast<int>(session.verdict);
+  if (!session.parse(options.file, options.libraryDirs) ||
+      !session.analyse(options.schedule, options.defines))
+    return 0;
   const Bytecode *code = chooseSchedule(session, options);
-  if (!code)
-    return static_cast<int>(Verdict::Usage);
-  llvm::Expected<std::vector<RankDims>> spaces = rankSpaces(options.ranks, code->rankDims.size());
-  if (!spaces)
-    return fail(llvm::toString(spaces.takeError()));
   InstanceOptions instanceOptions;
   instanceOptions.defines = options.defines;
-  CompiledSchedule schedule{code->schedule, {}};
-  std::string problem = compileSchedule(session, *code, *spaces, instanceOptions, schedule);
-  if (session.diags.hasErrors())
-    return static_cast<int>(Verdict::Wrong);
-  if (!problem.empty())
-    return fail(problem);
+  CompiledSchedule schedule;
+  if (!code || !compileSchedule(session, *code, options.ranks, instanceOptions,
+                                schedule))
+    return 0;
+  if (schedule.instances.empty()) {
+    session.usage("'where' leaves nothing to run").emit();
+    return 0;
+  }
+  std::optional<Plan> plan = planOf(session, schedule);
+  if (!plan)
+    return 0;
   if (schedule.instances[0].members[0].numRanks() > maxRunRanks)
     return fail("more than " + llvm::Twine(maxRunRanks) + " processes");
-  llvm::Expected<std::unique_ptr<LoadedObject>> object = compileObject(session, schedule, options);
+  llvm::Expected<std::unique_ptr<LoadedObject>> object =
+      compileObject(session, *plan, options);
   if (!object)
     return fail(llvm::toString(object.takeError()), Verdict::Wrong);
-  llvm::Expected<const coll_plan *> plan = (*object)->plan(schedule.name);
-  if (!plan)
-    return fail(llvm::toString(plan.takeError()), Verdict::Wrong);
+  llvm::Expected<const coll_plan *> loaded = (*object)->plan(plan->name);
+  if (!loaded)
+    return fail(llvm::toString(loaded.takeError()), Verdict::Wrong);
   render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  return runJob(session, schedule.instances[0], options, *plan);
+  return runJob(schedule.instances[0], options, *loaded);
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  llvm::setBugReportMsg("coll-run crashed: please report this, with the file and the command line\n");
+  llvm::setBugReportMsg("coll-run crashed: please report this, with the file "
+                        "and the command line\n");
   std::optional<RunOptions> options = parseRunOptions(argc, argv);
   if (!options)
     return static_cast<int>(Verdict::Usage);
   Session session;
   int status = run(session, *options);
-  if (session.diags.hasErrors())
-    render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  return status;
+  if (!session.diags.hasErrors())
+    return status;
+  render(session.diags, DiagnosticFormat::Text, llvm::errs());
+  return static_cast<int>(session.verdict());
 }
