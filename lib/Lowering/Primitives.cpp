@@ -65,7 +65,7 @@ private:
   /// Calls the runtime until the condition holds: falls through to `again`, or returns null.
   void slowPath(Value inst, Value block, Value word, Value want, uint32_t how, Value progress, unsigned state, Value end, Block *again);
   void returnNull() { func::ReturnOp::create(b, ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))}); }
-  void checkSignature(Value inst, Value block, Value progress, Value want, Value have, Block *good);
+  void checkSignature(Value inst, Value block, Value end, Value progress, Value want, Value have, Block *good);
   void acquireCredit(Value inst, Value block, Value end, Value progress, const Counters &c, Block *then);
   void returnCredit(Value end, const Counters &c, bool flush);
 
@@ -104,11 +104,12 @@ void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want,
   returnNull();
 }
 
-void PrimitiveBuilder::checkSignature(Value inst, Value block, Value progress, Value want, Value have, Block *good) {
+void PrimitiveBuilder::checkSignature(Value inst, Value block, Value end, Value progress, Value want, Value have, Block *good) {
   Block *bad = b.newBlock();
   b.branchIf(b.eq(want, have), good, bad);
   b.startBlock(bad);
-  func::CallOp::create(b, p.mismatch, ValueRange{inst, block, progress, want, have});
+  Value position = b.or_(progress, b.field16(end, offsetof(coll_end, peer))); // the report names the sender
+  func::CallOp::create(b, p.mismatch, ValueRange{inst, block, position, want, have});
   returnNull();
 }
 
@@ -131,7 +132,7 @@ void PrimitiveBuilder::recvAcquire() {
   b.startBlock(slow);
   slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress, COLL_STATE_WAIT_DATA, end, poll);
   b.startBlock(arrived);
-  checkSignature(inst, block, progress, b.trunc(sig16(args), b.i32()), b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
+  checkSignature(inst, block, end, progress, b.trunc(sig16(args), b.i32()), b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
   b.startBlock(good);
   func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
 
@@ -150,7 +151,7 @@ void PrimitiveBuilder::recvAcquire() {
   b.branch(bulkArrived);
   b.startBlock(bulkArrived);
   Value index = slotIndex(end, next, kBulk);
-  checkSignature(inst, block, progress, sig(args), b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
+  checkSignature(inst, block, end, progress, sig(args), b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
   b.startBlock(bulkGood);
   Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
   func::ReturnOp::create(b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));

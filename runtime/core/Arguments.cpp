@@ -58,7 +58,8 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
   std::sort(order.begin(), order.end());
   order.erase(std::unique(order.begin(), order.end()), order.end());
   for (uint32_t s = 0; s != ranks.nsizes; ++s) {
-    auto at = std::lower_bound(order.begin(), order.end(), ranks.sizes[s].index);
+    auto at =
+        std::lower_bound(order.begin(), order.end(), ranks.sizes[s].index);
     if (ranks.sizes[s].kind == COLL_SIZE_COUNT && at != order.end() &&
         *at == ranks.sizes[s].index)
       givenOf[s] = int32_t(at - order.begin());
