@@ -103,3 +103,5 @@ def setup(config, lit_config):
         config.available_features.add("no-sanitizer")
     if lit.util.which("mpirun", env["PATH"]):
         config.available_features.add("mpirun")
+    if lit.util.which("mpiexec.hydra", env["PATH"]):
+        config.available_features.add("hydra")

@@ -133,9 +133,22 @@ CommunicatorFactory::fromEnvironment(const coll_config *config,
   MeetingRequest request;
   request.rank = launcher.rank;
   request.nranks = launcher.nranks;
-  request.token = tokenOf(launcher.name, launcher.job);
-  request.job =
-      format("the job '%s' of %s", launcher.job.c_str(), launcher.name.c_str());
+  request.deadline = Deadline::after(settings.initNs);
+  request.job = launcher.title;
+  if (launcher.address.empty() || launcher.nranks == 1) {
+    request.token = tokenOf(launcher.name, launcher.job);
+  } else {
+    AddressRequest exchange;
+    exchange.rank = launcher.rank;
+    exchange.nranks = launcher.nranks;
+    exchange.address = launcher.address;
+    exchange.secret = settings.env.secret;
+    exchange.trustedNetwork = settings.env.trustedNetwork;
+    exchange.deadline = request.deadline;
+    COLL_TRY(exchangeToken(exchange, request.token)
+                 .withContext("init of rank %d of %d", launcher.rank,
+                              launcher.nranks));
+  }
   return initialize(request, settings, result);
 }
 

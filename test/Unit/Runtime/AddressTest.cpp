@@ -94,6 +94,19 @@ TEST(Address, RanksMeetThroughTheEnvironment) {
   EXPECT_EQ(results, std::vector<std::string>(3));
 }
 
+TEST(Address, TheEnvironmentsAddressIsWhereRankZeroListens) {
+  RendezvousDirectory directory;
+  std::string address = freeAddress();
+  Variables variables({{"COLL_RANK", "0"},
+                       {"COLL_NRANKS", "2"},
+                       {"COLL_ADDRESS", address},
+                       {"COLL_INIT_DEADLINE", "0.1"}});
+  coll_comm *comm;
+  EXPECT_EQ(coll_comm_init_env(&comm, nullptr), COLL_TIMEOUT);
+  EXPECT_EQ(std::string(coll_last_error()),
+            "init of rank 0 of 2: rank 1 of 2 never came to " + address);
+}
+
 TEST(Address, AWrongSecretIsToldApart) {
   std::string address = freeAddress();
   std::vector<Token> tokens;

@@ -18,7 +18,6 @@ TEST(Api, TheHeaderIsC99) { EXPECT_TRUE(collHeaderIsC99()); }
 TEST(Api, EveryStatusHasItsText) {
   for (int status = COLL_OK; status <= COLL_OVERLAP; ++status)
     EXPECT_STRNE(coll_status_string(coll_status(status)), "unknown status");
-  EXPECT_STREQ(coll_status_string(coll_status(99)), "unknown status");
 }
 
 TEST(Api, NullIsAnAnswerNotACrash) {
