@@ -131,10 +131,6 @@ void Explainer::compare(TermId promised, TermId held) {
   if (isAlike && want != Term::Apply && have != Term::Apply &&
       compareParts(promised, held))
     return;
-  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink,
-                  /*plusIsFold=*/true);
-  if (asSums(promised) == asSums(held))
-    fault.kind = ContractFault::PlusIsNotReduce;
 }
 
 /// Which terms have `part` anywhere in them.
@@ -365,7 +361,12 @@ ContractFault Explainer::explain() {
     fault.kind = ContractFault::Unwritten;
     return fault;
   }
-  compare(promised, m.graph.values[value].term);
+  TermId held = m.graph.values[value].term;
+  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink, /*plusIsFold=*/true);
+  if (asSums(promised) == asSums(held))
+    fault.kind = ContractFault::PlusIsNotReduce;
+  else
+    compare(promised, held);
   if (fault.part != kNone)
     markContains(fault.part);
   if (fault.kind == ContractFault::PlusIsNotReduce)

@@ -18,8 +18,8 @@ namespace coll {
 
 /// Nothing that a schedule says may take more; each has a message of its own.
 struct Limits {
-  uint64_t steps = 1u << 28;  ///< loop iterations, list members, chunks moved
-  uint32_t values = 1u << 26; ///< of the chunk graph
+  uint64_t steps = 1u << 27;  ///< loop iterations, list members, chunks moved
+  uint32_t values = 1u << 25; ///< of the chunk graph
   uint64_t locations = 1u << 27; ///< that are kept in memory, filled or not
   uint32_t ranks = 1u << 16;
   uint64_t chunks = 1u << 24; ///< of one array on one rank

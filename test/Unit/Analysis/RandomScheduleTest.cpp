@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSchedule.h"
+#include "lib/Analysis/Terms.h"
 #include "Elaborating.h"
 
 #include "gtest/gtest.h"
@@ -47,15 +48,27 @@ static void compareBits(const ChunkGraph &graph,
   }
 }
 
-/// What every chunk graph promises to its readers.
+/// What every chunk graph promises to its readers: operands come first, and the
+/// term of a value is that of its expression over its operands.
 static void checkInvariants(const ChunkGraph &graph) {
+  TermTable table(graph.terms, graph.termOperands, leafTypesOf(graph));
   for (ValueId id = 0; id < graph.values.size(); ++id) {
     const Value &value = graph.values[id];
     EXPECT_LT(value.term, graph.terms.size());
     EXPECT_LT(value.extent, graph.extents.size());
     EXPECT_EQ(value.kind == Value::Input, value.numOperands == 0);
-    for (uint32_t i = 0; i < value.numOperands; ++i)
-      EXPECT_LT(graph.operandsOf(value)[i].value, id);
+    std::vector<TermId> operands;
+    for (uint32_t i = 0; i < value.numOperands; ++i) {
+      const Operand &operand = graph.operandsOf(value)[i];
+      ASSERT_LT(operand.value, id);
+      TermId term = graph.values[operand.value].term;
+      if (!operand.hasVia)
+        EXPECT_EQ(operand.via, graph.values[operand.value].type);
+      operands.push_back(operand.hasVia ? table.round(term, operand.via) : term);
+    }
+    if (value.kind == Value::Op)
+      EXPECT_EQ(table.evaluate(graph.exprs[value.expr], operands, value.type),
+                value.term);
   }
 }
 

@@ -21,7 +21,8 @@ static std::string cellText(const ChunkGraph &graph, const Cell &cell) {
   std::string text = buffer.name;
   if (buffer.parts > 1)
     text += "[" + std::to_string(cell.part) + "]";
-  if (graph.chunks > 1)
+  bool isWhole = buffer.kind == Buffer::RowArg || buffer.kind == Buffer::Scalar;
+  if (graph.chunks > 1 && !isWhole)
     text += "." + std::to_string(cell.chunk);
   return text;
 }
