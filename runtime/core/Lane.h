@@ -68,6 +68,8 @@ public:
   uint32_t spinLimit(uint64_t totalBlocks) const;
 
   //===-- For waits ---------------------------------------------------------//
+  /// How long a block spins before it yields; its own to write.
+  uint32_t &spins(uint32_t block) { return spinning[block].pauses; }
   /// What can be said of a peer that lets us wait: that it has left, or that
   /// its launch of this number is another one.
   Status checkPeer(int peer);
@@ -86,8 +88,13 @@ private:
   Status awaitChannels(Member &member);
   Status run(Instance &inst, coll_kernel_fn kernel, coll_args &args);
 
+  struct alignas(64) Spinning {
+    uint32_t pauses = UINT32_MAX / 2; ///< cut to the limit by the first wait
+  };
+
   Communicator &communicator;
   uint32_t hostIsa;
+  std::array<Spinning, kMaxBlocks> spinning;
   ForkMark process;
   std::atomic<uint32_t> occupied{0};
   Channels links;
