@@ -98,6 +98,10 @@ static void printRight(const Bytecode &code, const ElaborateResult &result) {
 
 static void runSchedule(const Bytecode &code, Parameters params,
                         DiagnosticEngine &diags, Outcome &outcome) {
+  if (code.code.empty()) { // which MLIR has said
+    outcome.isWrong = true;
+    return;
+  }
   if (!setRanks(code, params)) {
     outcome.isUsage = true;
     return;
