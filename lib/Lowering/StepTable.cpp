@@ -86,12 +86,14 @@ void TableBuilder::buffers() {
   }
 }
 
-/// The sizes whose counts a rank is given: those that its own buffers name, or all when the contract says `global`. Constants are nobody's.
+/// The sizes whose counts a rank is given: those that its own buffers name, or all when the contract says `global`. Constants are nobody's. What
+/// differs from rank to rank is listed part by part, since another part may be the repetition on another rank.
 void TableBuilder::given() {
   table.given = table.words.size();
   std::set<uint32_t> seen;
   auto add = [&](uint32_t size, const FieldRef *field) {
-    if (programs.sizes[size].kind == SizeSymbol::Const || !seen.insert(size).second)
+    bool varies = field && rankClass.termsOf(*field);
+    if (!varies && (programs.sizes[size].kind == SizeSymbol::Const || !seen.insert(size).second))
       return;
     field ? push(size, *field) : push(size);
     ++table.numGiven;

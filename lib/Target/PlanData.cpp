@@ -40,7 +40,7 @@ private:
   Constant *ranksRecord(const PlanRanks &ranks);
   Constant *memberList(const PlanRanks &ranks);
   Constant *sizeList(const ProgramSet &programs);
-  Constant *bufferList();
+  Constant *bufferList(const ProgramSet &programs);
   Constant *kernelList();
   Constant *siteList();
   uint64_t contractHash();
@@ -197,7 +197,7 @@ Constant *DataBuilder::ranksRecord(const PlanRanks &ranks) {
   auto [storageBytes, accum] = storageOf(p);
   return record({u32(p.numRanks()), u32(p.rankDims.size()), fixed(p.rankDims, 4), u64(ranks.digest()), u32(p.members.size()), u32(classes.size()),
                  memberList(ranks), words(launchValues), fixed(launchCounts, COLL_MAX_LAUNCH), u32(p.sizes.size()), array(classes), sizeList(p),
-                 u32(p.numTags), u32(p.roundBytes / COLL_UNIT_BYTES), u32(p.instances), u32(storageBytes), u32(accum ? COLL_PLAN_ACCUM : 0), u8(ranks.bulk.slots), u8(ranks.small.slots), u16(ranks.bulk.slices)},
+                 u32(p.numTags), u32(p.roundBytes / COLL_UNIT_BYTES), u32(p.instances), u32(storageBytes), u32(accum ? COLL_PLAN_ACCUM : 0), u8(ranks.bulk.slots), u8(ranks.small.slots), u16(ranks.bulk.slices), bufferList(p)},
                 sizeof(coll_plan_ranks));
 }
 
@@ -205,10 +205,10 @@ bool coll::hasCounts(const ProgramSet &programs) {
   return llvm::any_of(programs.sizes, [](const SizeSymbol &s) { return s.kind != SizeSymbol::Const; });
 }
 
-Constant *DataBuilder::bufferList() {
+Constant *DataBuilder::bufferList(const ProgramSet &programs) {
   static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM, COLL_BUF_ROW, COLL_BUF_SCALAR};
   std::vector<Constant *> buffers;
-  for (const Buffer &b : plan.any().members[0].buffers)
+  for (const Buffer &b : programs.members[0].buffers)
     buffers.push_back(record({string(b.name), u32(kinds[b.kind]), u32(b.parts)}, sizeof(coll_plan_buf)));
   return array(buffers);
 }
@@ -261,7 +261,7 @@ void DataBuilder::build() {
   Constant *value =
       record({u32(COLL_ABI), u32(p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS), string(plan.name), string(p.contract), string(p.sourcePath),
               u64(contractHash()), u32(numBuffers), u32(numScalars), u32(p.launchNames.size()), u32(numCounts), u32(ranks.size()), u32(kernels.size()),
-              u32(plan.sites.size()), u32(p.reduces), bufferList(), array(ranks), kernelList(), siteList(), string(launchNames), u64(p.map.sizesLow),
+              u32(plan.sites.size()), u32(p.reduces), array(ranks), kernelList(), siteList(), string(launchNames), u64(p.map.sizesLow),
               u64(p.map.sizesHigh)},
              sizeof(coll_plan));
   auto *global = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::ExternalLinkage, value, plan.name + "_plan");

@@ -23,7 +23,7 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
   uint32_t indexOfKind[COLL_BUF_SCALAR + 1] = {};
   uint32_t firstPart = 0;
   for (uint32_t b = 0; b != plan.nbufs; ++b) {
-    const coll_plan_buf &source = plan.bufs[b];
+    const coll_plan_buf &source = ranks.bufs[b];
     if (source.kind == COLL_BUF_SCALAR)
       break; // scalars come last
     BufferLayout buffer;
@@ -54,7 +54,9 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
   // its sizes in the order of the buffers, which differs from rank to rank.
   std::vector<uint32_t> order;
   for (uint32_t j = 0; j != cls.ngiven; ++j)
-    order.push_back(ranks.sizes[words[cls.given + j]].index);
+    if (const coll_plan_size &size = ranks.sizes[words[cls.given + j]];
+        size.kind == COLL_SIZE_COUNT)
+      order.push_back(size.index);
   std::sort(order.begin(), order.end());
   order.erase(std::unique(order.begin(), order.end()), order.end());
   for (uint32_t s = 0; s != ranks.nsizes; ++s) {

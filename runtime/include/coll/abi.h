@@ -206,7 +206,7 @@ typedef struct coll_class {
   uint32_t present;             /* bit b: ranks of this class have buffer b */
   uint32_t part_sizes, size_stride; /* word offset of the size symbol of buffer b, part p: at part_sizes + b when size_stride is 0 (all parts of a buffer alike),
                                    else at part_sizes + (parts of the buffers before b) + p */
-  uint32_t given, ngiven;       /* word offset of the size symbols whose counts this rank is given, in any order: the call's count[] follows the launch array's */
+  uint32_t given, ngiven;       /* word offset of the size symbols whose counts this rank is given, in any order and repeated at will: the call's count[] follows the launch array's */
   uint32_t aliases, naliases;   /* word offset of naliases records {buf a, part a, buf b, part b, parts}: may share memory, part by part */
 } coll_class;
 
@@ -244,6 +244,7 @@ typedef struct coll_plan_ranks {
   uint32_t flags;
   uint8_t slots, small_slots;   /* what the program was verified with: rings have at least so many slots (0: 4 and 8), and a message */
   uint16_t slices;              /* has at most so many slices per round (0: as many as round_units fill slots of 64 KiB) */
+  const coll_plan_buf *bufs;    /* coll_plan.nbufs, then the scalars; how many parts they have depends on the number of ranks */
 } coll_plan_ranks;
 enum { COLL_PLAN_ACCUM = 1 };   /* something is stored or sent in the accumulation type (f32 for f16, bf16 and fp8, else T) */
 
@@ -266,7 +267,6 @@ typedef struct coll_plan {
   uint64_t contract_hash;       /* of the contract's name and clauses: what launches are compared by first */
   uint32_t nbufs, nscalars, nlaunch, ncounts; /* ncounts: 1, or 0 when no clause needs a count */
   uint32_t nranks_entries, nkernels, nsites, reduces; /* reduces: the contract uses `reduce`, so an op is asked for */
-  const coll_plan_buf *bufs;
   const coll_plan_ranks *ranks;
   const coll_kernel *kernels;
   const coll_plan_site *sites;

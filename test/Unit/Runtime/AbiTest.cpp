@@ -155,14 +155,15 @@ TEST(Abi, Plans) {
   EXPECT_AT(coll_plan_ranks, slots, 108);
   EXPECT_AT(coll_plan_ranks, small_slots, 109);
   EXPECT_AT(coll_plan_ranks, slices, 110);
-  EXPECT_EQ(sizeof(coll_plan_ranks), 112u);
+  EXPECT_AT(coll_plan_ranks, bufs, 112);
+  EXPECT_EQ(sizeof(coll_plan_ranks), 120u);
   EXPECT_AT(coll_plan, name, 8);
   EXPECT_AT(coll_plan, contract_hash, 32);
   EXPECT_AT(coll_plan, nbufs, 40);
-  EXPECT_AT(coll_plan, bufs, 72);
-  EXPECT_AT(coll_plan, launch_names, 104);
-  EXPECT_AT(coll_plan, sizes_lo, 112);
-  EXPECT_EQ(sizeof(coll_plan), 128u);
+  EXPECT_AT(coll_plan, ranks, 72);
+  EXPECT_AT(coll_plan, launch_names, 96);
+  EXPECT_AT(coll_plan, sizes_lo, 104);
+  EXPECT_EQ(sizeof(coll_plan), 120u);
 }
 
 } // namespace

@@ -171,6 +171,7 @@ void HandPlan::addRanks(const Schedule &schedule) {
   r.instances = schedule.instances;
   r.slots = schedule.slots;
   r.small_slots = schedule.smallSlots;
+  r.bufs = schedule.buffers.data();
   ranks.push_back(r);
 }
 
@@ -195,7 +196,6 @@ HandPlan::HandPlan(std::vector<Schedule> list) : schedules(std::move(list)) {
   source.nkernels = uint32_t(kernels.size());
   source.nsites = uint32_t(sites.size());
   source.reduces = first.reduces;
-  source.bufs = first.buffers.data();
   source.ranks = ranks.data();
   source.kernels = kernels.data();
   source.sites = sites.data();
