@@ -1,5 +1,4 @@
-//===- Elaborate.h - Executing a schedule for concrete parameters -*- C++
-//-*-===//
+//===- Elaborate.h - Execute a schedule for given parameters --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the code of a schedule for one rank space, one set of parameters and one

@@ -1,5 +1,4 @@
-//===- RegionModel.h - Messages of an `on` statement, without data -*- C++
-//-*-===//
+//===- RegionModel.h - Messages of an `on`, without data -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The processes of an `on` take no decision on data, so each is a fixed list of
