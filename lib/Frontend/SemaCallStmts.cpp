@@ -27,7 +27,9 @@ const ProcedureDecl *StmtEmitter::findProcedure(const CallStmt *stmt) {
       procedure && !binding)
     return procedure;
   bool isFunction = findBuiltin(name) ||
-                    (binding && binding->what == Binding::What::LetFunction);
+                    (binding ? binding->what == Binding::What::LetFunction
+                             : isa_and_nonnull<LetDecl>(decl) &&
+                                   cast<LetDecl>(decl)->isFunction);
   if (binding || isFunction || decl) {
     StringRef is = isFunction ? "a function"
                    : binding  ? "no procedure"

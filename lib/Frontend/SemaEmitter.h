@@ -208,7 +208,8 @@ private:
   std::deque<ArrayView> arrays;
   std::deque<Computed> values;
   std::vector<std::unique_ptr<List>> lists;
-  unsigned evaluations = 0, calls = 0, depth = 0, regionDepth = 0;
+  mutable unsigned evaluations = 0;
+  unsigned calls = 0, depth = 0, regionDepth = 0;
   bool isExhausted = false;
 };
 

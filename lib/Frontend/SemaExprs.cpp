@@ -24,9 +24,11 @@ namespace coll::sema {
 static constexpr unsigned maxDepth = 3000;
 
 Val Emitter::eval(const Expr *expr) {
-  if (!spend(expr->range))
+  // After errors of syntax anything may be missing.
+  if (!expr || !spend(expr->range))
     return {};
   if (depth >= maxDepth) {
+    isExhausted = true;
     error(Slug::NestingTooDeep, expr->range,
           "expressions, calls inlined, are nested more than " +
               Twine(maxDepth) + " deep")

@@ -14,11 +14,21 @@ namespace coll::sema {
 //===----------------------------------------------------------------------===//
 
 static constexpr Builtin builtins[] = {
-    {"abs", 1, 1},        {"ceil_div", 2, 2}, {"ceil_log2", 1, 1},
-    {"coords", 1, 1},     {"log2", 1, 1},     {"lsb", 1, 1},
-    {"max", 2, 0},        {"min", 2, 0},      {"popcount", 1, 1},
-    {"pow2", 1, 1},       {"rank", 1, 1},     {"reduce", 1, 0},
-    {"reduce_any", 1, 0}, {"reversed", 1, 1}, {"size", 1, 1},
+    {"abs", 1, 1},
+    {"ceil_div", 2, 2},
+    {"ceil_log2", 1, 1},
+    {"coords", 1, 1},
+    {"log2", 1, 1},
+    {"lsb", 1, 1},
+    {"max", 2, anyNumber},
+    {"min", 2, anyNumber},
+    {"popcount", 1, 1},
+    {"pow2", 1, 1},
+    {"rank", 1, 1},
+    {"reduce", 1, anyNumber},
+    {"reduce_any", 1, anyNumber},
+    {"reversed", 1, 1},
+    {"size", 1, 1},
 };
 
 static constexpr Builtin fnBuiltins[] = {
@@ -46,13 +56,11 @@ ArrayRef<Builtin> allFnBuiltins() { return fnBuiltins; }
 //===----------------------------------------------------------------------===//
 
 Suggestion::Suggestion(StringRef wanted)
-    : wanted(wanted), distance(wanted.size() / 3 + 2) {
-  if (wanted.size() < 3)
-    distance = wanted.size() < 2 ? 1 : 2; // one letter is like any other
-}
+    : wanted(wanted), distance((wanted.size() + 1) / 3 + 1) {}
 
 void Suggestion::offer(StringRef candidate) {
-  if (candidate.empty() || candidate == wanted)
+  // One letter is like any other.
+  if (candidate.size() < 2 || candidate == wanted)
     return;
   unsigned d = wanted.edit_distance(candidate, true, distance);
   // Of two that are as similar take the first in the alphabet, whatever the
@@ -175,9 +183,13 @@ void Globals::enter(const Decl *decl, const SourceManager &sources,
       return;
     first = it->second;
   }
-  // The same file read under two names is no second definition.
-  if (first->range.file != decl->range.file &&
-      isSameText(sources.text(first->range), sources.text(decl->range)))
+  // The same text in two files is no second definition; twice in one it is.
+  bool isContract = isa<ContractDecl>(decl);
+  auto [it, isFirstHere] =
+      copies.try_emplace({isContract, decl->range.file, name}, decl);
+  if (first->range.file == decl->range.file || !isFirstHere)
+    first = isFirstHere ? first : it->second;
+  else if (isSameText(sources.text(first->range), sources.text(decl->range)))
     return;
   diags
       .error(Slug::Redefined, decl->name.range,

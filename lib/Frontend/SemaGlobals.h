@@ -16,6 +16,9 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
+#include <tuple>
+
 namespace coll::sema {
 
 class Globals {
@@ -40,14 +43,19 @@ private:
 
   llvm::StringMap<const Decl *> names;
   llvm::StringMap<const ContractDecl *> contracts;
+  /// Definitions that are the same as one in another file, by kind and file.
+  std::map<std::tuple<bool, FileId, llvm::StringRef>, const Decl *> copies;
   /// (file, a file whose names it sees)
   llvm::DenseSet<std::pair<FileId, FileId>> visible;
 };
 
+/// Of arguments.
+inline constexpr size_t anyNumber = ~size_t(0);
+
 /// A built-in function of expressions, and how many arguments it takes.
 struct Builtin {
   llvm::StringLiteral name;
-  unsigned minArgs, maxArgs; ///< maxArgs 0: any number
+  size_t minArgs, maxArgs;
 };
 const Builtin *findBuiltin(llvm::StringRef name);
 llvm::ArrayRef<Builtin> allBuiltins();

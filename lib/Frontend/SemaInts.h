@@ -100,8 +100,8 @@ public:
                      mlir::Value a, mlir::Value b);
 
   /// For other ops on which only their operands have an influence: one that was
-  /// remembered and may be used again, or null. `tag` is not below firstTag.
-  static constexpr unsigned firstTag = 64;
+  /// remembered and may be used again, or null.
+  static constexpr unsigned sliceTag = 64, listSizeTag = 65;
   mlir::Value recall(unsigned tag, mlir::Value a, mlir::Value b) {
     return memo.lookup(
         Key(tag, a.getAsOpaquePointer(), b.getAsOpaquePointer()));

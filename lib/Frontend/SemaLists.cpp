@@ -353,8 +353,11 @@ StoredList::StoredList(const List *source, Value handle)
 }
 
 Value StoredList::size(Emitter &e) const {
-  return ListSizeOp::create(e.builder, e.loc(range), e.builder.getIndexType(),
-                            handle);
+  if (Value known = e.ints.recall(Ints::listSizeTag, handle, {}))
+    return known;
+  Value size = ListSizeOp::create(e.builder, e.loc(range), handle);
+  e.ints.remember(Ints::listSizeTag, handle, {}, size);
+  return size;
 }
 
 Val StoredList::element(Emitter &e, Value index) const {

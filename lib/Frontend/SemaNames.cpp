@@ -20,10 +20,13 @@ using llvm::Twine;
 namespace coll::sema {
 
 const Binding *Emitter::find(StringRef name) const {
-  for (const Binding *b = env.names; b; b = b->next)
-    if (b->name == name)
-      return b;
-  return nullptr;
+  unsigned steps = 0;
+  const Binding *b = env.names;
+  for (; b && b->name != name; b = b->next)
+    ++steps;
+  // Long chains take long to search.
+  evaluations += steps >> 5;
+  return b;
 }
 
 const Decl *Emitter::findGlobal(StringRef name) const {
@@ -31,7 +34,9 @@ const Decl *Emitter::findGlobal(StringRef name) const {
 }
 
 Binding *Emitter::define(const Ident &name) {
-  if (findBuiltin(name.text)) {
+  if (!name) {
+    // Was an error of syntax.
+  } else if (findBuiltin(name.text)) {
     error(Slug::BuiltInName, name.range,
           "'" + name.text +
               "' is a built-in function and cannot be defined again")
@@ -44,8 +49,6 @@ Binding *Emitter::define(const Ident &name) {
         .note(decl->name.range,
               "the first definition, " + describe(decl->kind()));
   }
-  // Long chains take long to search.
-  evaluations += 1 + (bindings.size() >> 12);
   Binding &binding = bindings.emplace_back();
   binding.next = env.names;
   binding.name = name.text;
@@ -98,10 +101,10 @@ void Emitter::unknownName(StringRef name, SourceRange range, StringRef what,
 
 bool Emitter::checkArity(StringRef name, size_t given, size_t least,
                          size_t most, SourceRange callSite, const Decl *decl) {
-  if (given >= least && (given <= most || most == 0))
+  if (given >= least && given <= most)
     return true;
   std::string wanted = std::to_string(least);
-  if (most == 0)
+  if (most == anyNumber)
     wanted += " or more";
   else if (most != least)
     wanted += " to " + std::to_string(most);
@@ -117,7 +120,10 @@ bool Emitter::checkArity(StringRef name, size_t given, size_t least,
 bool Emitter::mayCall(const Decl *decl, SourceRange callSite) {
   for (const Frame *f = env.frame; f; f = f->caller)
     if (f->decl == decl) {
-      error(Slug::Recursion, callSite, "'" + decl->name.text + "' calls itself")
+      const auto *let = dyn_cast<LetDecl>(decl);
+      StringRef does =
+          let && !let->isFunction ? "needs its own value" : "calls itself";
+      error(Slug::Recursion, callSite, "'" + decl->name.text + "' " + does)
           .note(decl->name.range, "'" + decl->name.text + "' is defined here");
       return false;
     }
@@ -161,7 +167,7 @@ void Emitter::defineLet(const LetDecl *let) {
     return;
   if (!find(let->name.text) && mentionsAny(let->value, let->name.text)) {
     error(Slug::Recursion, let->name.range,
-          "'" + let->name.text + "' is defined by itself")
+          "'" + let->name.text + "' needs its own value")
         .emit();
     defineValue(let->name, {});
     return;

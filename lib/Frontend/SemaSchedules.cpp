@@ -155,7 +155,12 @@ void ScheduleEmitter::useContract(const ScheduleDecl *decl) {
        emitter.use(contract, args, decl->contract.range, chunks)) {
     Val val = Val::make(Kind::Array, array.name.range, {});
     val.array = array.view;
-    e.defineValue(array.name, val);
+    if (const Binding *taken = e.find(array.name.text))
+      e.error(Slug::Redefined, taken->range,
+              "'" + array.name.text + "' is already defined")
+          .note(array.name.range, "the first definition, by the contract");
+    else
+      e.defineValue(array.name, val);
   }
 }
 

@@ -114,12 +114,12 @@ void StmtEmitter::emitOn(const OnStmt *stmt) {
         .note(on, "the outer one");
   const List *ranks = e.evalDomain(stmt->ranks);
   Value capacity = stmt->buffer ? e.evalInt(stmt->buffer) : Value();
-  if (capacity && Ints::lowerBound(capacity).value_or(-1) < 0) {
-    Location l = e.loc(stmt->buffer->range);
-    e.emitAssert(e.ints.make(IntOp::Ge, l, capacity, e.ints.constant(0)),
-                 Slug::BadOperand, stmt->buffer->range,
-                 "a buffer of {0} messages", capacity);
-  }
+  if (std::optional<int64_t> c =
+          capacity ? Ints::constantOf(capacity) : std::nullopt;
+      c && *c < 0)
+    e.error(Slug::BadOperand, stmt->buffer->range,
+            "a buffer of " + Twine(*c) + " messages")
+        .emit();
   auto op = OnOp::create(e.builder, e.loc(stmt->range), capacity);
   e.inRegion(op.getMembers(), stmt->range, [&] {
     Walk walk;

@@ -134,7 +134,7 @@ static Val wrap(Emitter &e, Computed value, SourceRange range) {
 
 Val Emitter::evalFold(const CallExpr *expr) {
   StringRef name = expr->callee.text;
-  if (!checkArity(name, expr->args.size(), 1, 0, expr->range))
+  if (!checkArity(name, expr->args.size(), 1, anyNumber, expr->range))
     return {};
   auto op = FoldOp::create(builder, loc(expr->range), valueType(*this),
                            name == "reduce_any");

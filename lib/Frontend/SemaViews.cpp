@@ -133,13 +133,13 @@ Val Emitter::evalIndex(const IndexExpr *expr) {
   // The commonest view, a[i], is often named on both sides.
   bool isSimple = slice.drop.size() == 1 && slice.drop[0];
   if (isSimple)
-    result.handle = ints.recall(Ints::firstTag, view.handle, slice.offsets[0]);
+    result.handle = ints.recall(Ints::sliceTag, view.handle, slice.offsets[0]);
   if (!isSimple || !result.handle)
     result.handle = SliceOp::create(builder, loc(expr->range), view.handle,
                                     slice.offsets, slice.sizes, slice.steps,
                                     builder.getDenseBoolArrayAttr(slice.drop));
   if (isSimple)
-    ints.remember(Ints::firstTag, view.handle, slice.offsets[0], result.handle);
+    ints.remember(Ints::sliceTag, view.handle, slice.offsets[0], result.handle);
   result.dims = slice.sizes;
   result.dims.append(view.dims.begin() + slice.offsets.size(), view.dims.end());
   val.array = keep(std::move(result));

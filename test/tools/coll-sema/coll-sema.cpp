@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   if (module && !quiet) {
     mlir::OpPrintingFlags flags;
     if (locations)
-      flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/true);
+      flags.enableDebugInfo();
     module->print(llvm::outs(), flags);
     llvm::outs() << '\n';
   }
