@@ -74,7 +74,7 @@ TEST(Standard, PicksPlansBySize) {
     onThreads(2, [&](int rank, coll_comm *comm) {
       ASSERT_EQ(coll_use(comm, &first.plan()), COLL_OK);
       ASSERT_EQ(coll_use(comm, &second.plan()), COLL_OK);
-      std::vector<int32_t> in(count), out(count);
+      std::vector<int32_t> in(count + 1), out(count + 1);
       Call call;
       call.in(in.data()).out(out.data()).count(count + 1);
       coll_status status =
