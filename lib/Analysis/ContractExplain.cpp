@@ -31,6 +31,7 @@ private:
   }
   size_t lastWriteTo(const Place &place) const;
   size_t writeOf(ValueId value, size_t before) const;
+  size_t firstWriteOf(ValueId value) const;
   void blameMissing(size_t outputWrite);
   bool findOverwrite(size_t outputWrite);
   void blameDouble(size_t outputWrite);
@@ -43,7 +44,8 @@ private:
   Machine &m;
   Meanings &meanings;
   const std::vector<Write> &trace;
-  std::unordered_map<ValueId, std::vector<uint32_t>> writesOf;
+  /// The writes of each value, in order.
+  std::vector<std::pair<ValueId, uint32_t>> writesOf;
   std::vector<bool> inTerm;
   ContractFault fault;
 };
@@ -52,8 +54,10 @@ constexpr size_t noWrite = ~size_t(0);
 
 Explainer::Explainer(ContractCheck &check, const std::vector<Write> &trace)
     : check(check), m(check.m), meanings(check.meanings), trace(trace) {
+  writesOf.reserve(trace.size());
   for (auto [i, write] : llvm::enumerate(trace))
-    writesOf[write.after].push_back(i);
+    writesOf.push_back({write.after, uint32_t(i)});
+  llvm::sort(writesOf);
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,19 +164,23 @@ size_t Explainer::lastWriteTo(const Place &place) const {
 
 /// The last write of a value before another write.
 size_t Explainer::writeOf(ValueId value, size_t before) const {
-  auto it = writesOf.find(value);
-  if (it == writesOf.end())
+  auto end = llvm::lower_bound(writesOf, std::pair(value, uint32_t(before)));
+  if (end == writesOf.begin() || std::prev(end)->first != value)
     return noWrite;
-  auto end = llvm::lower_bound(it->second, before);
-  return end == it->second.begin() ? noWrite : *std::prev(end);
+  return std::prev(end)->second;
+}
+
+size_t Explainer::firstWriteOf(ValueId value) const {
+  auto it = llvm::lower_bound(writesOf, std::pair(value, uint32_t(0)));
+  return it == writesOf.end() || it->first != value ? noWrite : it->second;
 }
 
 /// The statement that made a value, and the first place that got it.
 void Explainer::blame(ValueId value) {
   fault.culprit = m.graph.values[value].site;
-  auto it = writesOf.find(value);
-  if (it != writesOf.end())
-    fault.culpritPlace = trace[it->second.front()].place;
+  size_t first = firstWriteOf(value);
+  if (first != noWrite)
+    fault.culpritPlace = trace[first].place;
 }
 
 bool Explainer::findOverwrite(size_t outputWrite) {
@@ -219,11 +227,12 @@ void Explainer::blameMissing(size_t outputWrite) {
     // It may lose others, too.
     fault.part = part;
     fault.parts.clear();
-    for (TermId other : missing) {
-      markContains(other);
-      if (inTerm[fault.overwritten])
+    auto lost = meanings.partsOf(fault.overwritten);
+    for (TermId other : missing)
+      if (lost.contains(meanings(other)))
         fault.parts.push_back(other);
-    }
+    if (fault.parts.empty()) // it is in an argument of what is lost
+      fault.parts.push_back(part);
     return;
   }
   markContains(fault.part);
@@ -257,8 +266,7 @@ void Explainer::blameDouble(size_t outputWrite) {
     }
   }
   blame(value);
-  auto it = writesOf.find(value);
-  size_t at = it == writesOf.end() ? noWrite : it->second.front();
+  size_t at = firstWriteOf(value);
   const Value &v = m.graph.values[value];
   for (uint32_t i = 0; i < v.numOperands && fault.chain.size() < maxLinks;
        ++i) {
@@ -362,7 +370,8 @@ ContractFault Explainer::explain() {
     return fault;
   }
   TermId held = m.graph.values[value].term;
-  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink, /*plusIsFold=*/true);
+  Meanings asSums(m.graph, m.builder.terms, m.isSame, m.sink,
+                  /*plusIsFold=*/true);
   if (asSums(promised) == asSums(held))
     fault.kind = ContractFault::PlusIsNotReduce;
   else

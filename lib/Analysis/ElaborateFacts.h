@@ -80,6 +80,10 @@ struct Place {
   Rank rank = kNone;
 };
 
+/// Loops that are being executed, outermost first: index into Bytecode::loops,
+/// and the value of the iterator.
+using Iterations = std::vector<std::pair<uint32_t, int64_t>>;
+
 struct Failure {
   Fault fault;
   SiteId site = kNone;
@@ -88,6 +92,7 @@ struct Failure {
   int64_t x = 0, y = 0;
   SiteId previous = kNone;
   std::string text = {}, slug = {};
+  Iterations iterations = {};
 };
 
 } // namespace coll::elab

@@ -3,7 +3,7 @@
 
 #include "lib/Analysis/ElaborateWords.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace coll;
 using namespace coll::elab;
@@ -43,8 +43,10 @@ void Words::report(const RegionFault &fault) {
 /// One note for all that wait at one place, and one for what they wait for.
 void Words::addWaits(Diagnostic &d, const RegionFault &fault) {
   std::map<SiteId, std::vector<Rank>> waiting, wanted;
+  std::map<SiteId, std::set<std::string>> when;
   std::map<SiteId, bool> isSend;
-  for (const RegionFault::Link &link : fault.links) {
+  for (auto [i, link] : llvm::enumerate(fault.links)) {
+    when[link.site].insert(iterations(m.faultIterations[i]));
     waiting[link.site].push_back(link.rank);
     wanted[link.counterpart].push_back(link.rank);
     isSend[link.site] = link.isSend;
@@ -193,23 +195,6 @@ void Words::addChain(Diagnostic &d, const ContractFault &fault) {
   }
 }
 
-/// The range of a loop is that of its iterator's domain: `for x in DOMAIN`.
-std::optional<uint32_t> Words::forOf(SourceRange domain) const {
-  if (!domain.isValid())
-    return std::nullopt;
-  auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  llvm::StringRef before = text({domain.file, 0, domain.begin}).rtrim();
-  if (!before.consume_back("in"))
-    return std::nullopt;
-  before = before.rtrim();
-  while (!before.empty() && isName(before.back()))
-    before = before.drop_back();
-  before = before.rtrim();
-  if (!before.ends_with("for"))
-    return std::nullopt;
-  return before.size() - 3;
-}
-
 void Words::addGroup(Diagnostic &d, const ContractFault &fault) {
   if (fault.groupLoop == kNone)
     return;
@@ -217,7 +202,7 @@ void Words::addGroup(Diagnostic &d, const ContractFault &fault) {
   std::string text =
       "as a group, where every read sees the values before the loop, it "
       "keeps the contract";
-  if (std::optional<uint32_t> begin = forOf(at))
+  if (std::optional<uint32_t> begin = iteratorOf(at).forBegin)
     d.fix({at.file, *begin, *begin}, "group ", text);
   else
     d.help(

@@ -57,6 +57,8 @@ public:
   bool fail(Failure f) { return sink.fail(std::move(f)); }
   SiteId siteOf(const Frame &frame) const { return code.sites[frame.pc]; }
   bool countSteps(uint64_t n, SiteId site);
+  /// Where a frame is in the loops around the instruction at `pc`.
+  Iterations iterationsAt(const Frame &frame, uint32_t pc) const;
   llvm::ArrayRef<Reg> regs(RegList list) const {
     return {code.pool.data() + list.first, list.count};
   }
@@ -83,12 +85,14 @@ public:
   RegionRun *region = nullptr;
   /// Why it does not end, with Fault::Region.
   std::optional<RegionFault> regionFault;
+  std::vector<Iterations> faultIterations; ///< of each of its links
 
 private:
   using Handler = bool (Machine::*)(Frame &, const Instr &);
   static const std::array<Handler, 256> handlers;
   static std::array<Handler, 256> makeHandlers();
 
+  Run runUntilWait(Frame &frame);
   bool failInteger(const Frame &frame, const Instr &in);
   bool enterLoop(Frame &frame, const Instr &in);
   bool nextLoop(Frame &frame, const Instr &in);

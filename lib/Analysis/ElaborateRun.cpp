@@ -157,7 +157,24 @@ bool Machine::failInteger(const Frame &frame, const Instr &in) {
 // Control
 //===----------------------------------------------------------------------===//
 
+Iterations Machine::iterationsAt(const Frame &frame, uint32_t pc) const {
+  Iterations iterations;
+  for (auto [i, loop] : llvm::enumerate(code.loops))
+    if (pc >= loop.body && pc < loop.end)
+      iterations.push_back({uint32_t(i), frame.ints[loop.var]});
+  return iterations;
+}
+
 Machine::Run Machine::run(Frame &frame) {
+  Run result = runUntilWait(frame);
+  bool isNew =
+      result == Run::Failed && sink.failure && sink.failure->iterations.empty();
+  if (isNew)
+    sink.failure->iterations = iterationsAt(frame, frame.pc);
+  return result;
+}
+
+Machine::Run Machine::runUntilWait(Frame &frame) {
   const Instr *instrs = code.code.data();
   int64_t *ints = frame.ints.data();
   while (true) {

@@ -3,6 +3,8 @@
 
 #include "lib/Analysis/ElaborateWords.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace coll;
 using namespace coll::elab;
 
@@ -47,6 +49,49 @@ std::string Words::ranks(std::vector<Rank> ranks) const {
             rank(ranks[i]);
   if (listed < ranks.size())
     text += " and " + str(ranks.size() - listed) + " more";
+  return text;
+}
+
+Words::IteratorText Words::iteratorOf(SourceRange domain) const {
+  if (!domain.isValid())
+    return {};
+  auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  llvm::StringRef before = text({domain.file, 0, domain.begin}).rtrim();
+  if (!before.consume_back("in"))
+    return {};
+  llvm::StringRef rest = before = before.rtrim();
+  while (!rest.empty() && isName(rest.back()))
+    rest = rest.drop_back();
+  IteratorText result{before.drop_front(rest.size()), std::nullopt};
+  rest = rest.rtrim();
+  if (rest.ends_with("for"))
+    result.forBegin = rest.size() - 3;
+  return result;
+}
+
+/// Loops over lists count members; the value of the iterator is another one.
+static bool isCounted(llvm::StringRef domain) {
+  return domain == "all" ||
+         (domain.contains("..") && domain.find_first_of("[(") > 0 &&
+          !domain.starts_with("reversed"));
+}
+
+std::string Words::iterations(const Iterations &iterations) const {
+  std::string text;
+  for (size_t i = 0; i < iterations.size();) {
+    SiteId site = m.code.loops[iterations[i].first].site;
+    std::string value;
+    size_t from = i; // a rank of a grid has a loop for each coordinate
+    for (; i < iterations.size() &&
+           m.code.loops[iterations[i].first].site == site;
+         ++i)
+      value += (value.empty() ? "" : ", ") + str(iterations[i].second);
+    llvm::StringRef name = iteratorOf(range(site)).name;
+    if (name.empty() || !isCounted(this->text(range(site))))
+      continue;
+    text += (text.empty() ? "" : ", ") + name.str() + " = " +
+            (i - from > 1 ? "(" + value + ")" : value);
+  }
   return text;
 }
 
@@ -299,6 +344,9 @@ void Words::report(const Failure &failure) {
                range(failure.site), {},           {}};
   if (failure.site == m.code.site)
     d.range = head(failure.site);
+  std::string at = iterations(failure.iterations);
+  if (!at.empty())
+    d.note(d.range, "at " + at);
   if (failure.fault == Fault::WrittenTwice)
     d.note(range(failure.previous), "it was written here before");
   if (failure.fault == Fault::MessageSize)

@@ -35,6 +35,8 @@ private:
   Message otherMessage(const Failure &f) const;
   std::string extent(ExtentId extent, bool withSize) const;
   std::string ranks(std::vector<Rank> ranks) const;
+  /// "s = 0, r = 3"; empty: in no loop whose iterator has a name.
+  std::string iterations(const Iterations &iterations) const;
   std::string size(uint32_t size) const;
   std::string termText(TermId term, unsigned &budget) const;
 
@@ -45,8 +47,14 @@ private:
   Message contractMessage(const ContractFault &fault) const;
   void addChain(Diagnostic &d, const ContractFault &fault);
   void addGroup(Diagnostic &d, const ContractFault &fault);
-  /// Where the `for` of a loop starts, if the loop is its first iterator.
-  std::optional<uint32_t> forOf(SourceRange domain) const;
+  /// The iterator of a loop, from the range of its domain: `for NAME in
+  /// DOMAIN`.
+  struct IteratorText {
+    llvm::StringRef name;
+    std::optional<uint32_t>
+        forBegin; ///< of the `for`, if it is the first iterator
+  };
+  IteratorText iteratorOf(SourceRange domain) const;
 
   SourceRange range(SiteId site) const {
     return site == kNone ? SourceRange() : m.code.siteTable[site].range;

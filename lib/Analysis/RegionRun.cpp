@@ -369,11 +369,17 @@ bool RegionRun::record(std::vector<Script> &scripts) {
 }
 
 bool RegionRun::explain() {
+  llvm::DenseMap<Rank, Iterations> iterations;
+  for (const Process &process : processes)
+    iterations[process.frame.self] =
+        m.iterationsAt(process.frame, process.frame.pc - 1);
   std::vector<Script> scripts;
   if (!record(scripts))
     return false;
   m.regionFault = explainRegion(scripts, capacity);
   m.regionFault->region = site;
+  for (const RegionFault::Link &link : m.regionFault->links)
+    m.faultIterations.push_back(iterations.lookup(link.rank));
   return m.fail({.fault = Fault::Region, .site = site});
 }
 
