@@ -54,11 +54,16 @@ void Words::addWaits(Diagnostic &d, const RegionFault &fault) {
   }
   for (auto &[site, who] : waiting) {
     bool isOne = who.size() == 1 || ranks(who) == "every rank";
-    d.note(range(site), ranks(who) +
-                            (isOne ? " waits here, " : " wait here, ") +
-                            (!isSend[site] ? "for a message that was not sent"
-                             : isOne       ? "until its message is taken"
-                                           : "until their messages are taken"));
+    std::string text = ranks(who) + (isOne ? " waits here, " : " wait here, ");
+    const std::string &at = *when[site].begin();
+    if (when[site].size() == 1 && !at.empty())
+      text += "at " + at + ", ";
+    if (!isSend[site])
+      text += "for a message that was not sent";
+    else
+      text += isOne ? "until its message is taken"
+                    : "until their messages are taken";
+    d.note(range(site), text);
   }
   for (auto &[site, who] : wanted)
     d.note(range(site), std::string("the ") +
