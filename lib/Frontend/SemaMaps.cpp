@@ -19,38 +19,38 @@ namespace coll::sema {
 
 struct DirectiveInfo {
   enum class Arg : uint8_t { None, Range, Int, Positive, Protocol, Tmp, Order };
+  /// No: the language does not have it there. NotYet: it does, but nothing that
+  /// comes after the front end would heed it.
+  enum class Where : uint8_t { No, NotYet, Yes };
   llvm::StringLiteral name;
   Arg arg;
-  bool atTop, atLabel;
+  Where top, label;
 };
 
 using Arg = DirectiveInfo::Arg;
+using Where = DirectiveInfo::Where;
 static constexpr DirectiveInfo directives[] = {
-    {"block", Arg::Int, false, true},
-    {"blocks", Arg::Positive, true, true},
-    {"channel", Arg::Int, false, true},
-    {"channels", Arg::Positive, true, true},
-    {"instances", Arg::Positive, true, true},
-    {"order", Arg::Order, true, true},
-    {"protocol", Arg::Protocol, true, true},
-    {"pull", Arg::None, true, true},
-    {"push", Arg::None, true, true},
-    {"recv_block", Arg::Int, false, true},
-    {"round", Arg::Positive, true, false},
-    {"scratch", Arg::Int, true, false},
-    {"sizes", Arg::Range, true, false},
-    {"slot", Arg::Positive, true, true},
-    {"slots", Arg::Positive, true, true},
-    {"staged", Arg::None, true, true},
-    {"store", Arg::Tmp, false, true},
-    {"threads", Arg::Positive, true, true},
+    {"block", Arg::Int, Where::No, Where::Yes},
+    {"blocks", Arg::Positive, Where::Yes, Where::Yes},
+    {"channel", Arg::Int, Where::No, Where::Yes},
+    {"channels", Arg::Positive, Where::Yes, Where::Yes},
+    {"instances", Arg::Positive, Where::Yes, Where::NotYet},
+    {"order", Arg::Order, Where::Yes, Where::NotYet},
+    {"protocol", Arg::Protocol, Where::Yes, Where::Yes},
+    {"pull", Arg::None, Where::NotYet, Where::NotYet},
+    {"push", Arg::None, Where::NotYet, Where::NotYet},
+    {"recv_block", Arg::Int, Where::No, Where::Yes},
+    {"round", Arg::Positive, Where::Yes, Where::No},
+    {"scratch", Arg::Int, Where::Yes, Where::No},
+    {"sizes", Arg::Range, Where::Yes, Where::No},
+    {"slot", Arg::Positive, Where::Yes, Where::NotYet},
+    {"slots", Arg::Positive, Where::Yes, Where::NotYet},
+    {"staged", Arg::None, Where::Yes, Where::Yes},
+    {"store", Arg::Tmp, Where::No, Where::Yes},
+    {"threads", Arg::Positive, Where::Yes, Where::NotYet},
 };
 static constexpr llvm::StringLiteral protocols[] = {"simple", "ll", "ll128",
                                                     "multimem", "direct"};
-/// Allowed under a label by the language, but nobody can do it yet.
-static bool isNotYet(StringRef name) {
-  return name == "slot" || name == "slots" || name == "threads";
-}
 
 static const DirectiveInfo *findDirective(StringRef name) {
   for (const DirectiveInfo &info : directives)
@@ -114,17 +114,24 @@ bool MapEmitter::checkDirective(const MapItem &item, bool isTop) {
                  "did you mean '" + suggestion.best().str() + "'?");
     return false;
   }
-  if (isTop ? !info->atTop : !info->atLabel) {
+  Where where = isTop ? info->top : info->label;
+  if (where == Where::No) {
     e.error(Slug::BadDirective, item.name.range,
             "'" + name + "' stands " +
                 (isTop ? "under a label only" : "at the top of 'map' only"))
         .emit();
     return false;
   }
-  if (!isTop && isNotYet(name)) {
-    e.error(Slug::NotYet, item.name.range,
-            "'" + name + "' under a label is not implemented yet")
-        .help(item.name.range, "at the top of 'map' it holds for the schedule");
+  if (where == Where::NotYet) {
+    Report report = e.error(
+        Slug::NotYet, item.name.range,
+        "'" + name + "' " + (info->top == Where::Yes ? "under a label " : "") +
+            "is not implemented yet");
+    if (info->top == Where::Yes)
+      report.help(item.name.range,
+                  "at the top of 'map' it holds for the schedule");
+    else
+      report.help(item.name.range, "all data is staged: it goes through slots");
     return false;
   }
   size_t wanted = info->arg == Arg::None ? 0 : 1;
@@ -255,24 +262,17 @@ const Binding *MapEmitter::namesOf(const Held &held) const {
   return e.copyNames(chain);
 }
 
+/// What is unknown here is checked when it is executed.
 Value MapEmitter::evalArg(const Expr *arg, StringRef name, bool isPositive) {
   Value value = e.evalInt(arg);
-  int64_t least = isPositive ? 1 : 0;
-  if (!value || Ints::lowerBound(value).value_or(least - 1) >= least)
+  std::optional<int64_t> c = value ? Ints::constantOf(value) : std::nullopt;
+  if (!c || *c >= isPositive)
     return value;
-  StringRef wrongSign =
-      isPositive ? ", which is not positive" : ", which is negative";
-  if (std::optional<int64_t> c = Ints::constantOf(value)) {
-    e.error(Slug::BadDirective, arg->range,
-            "'" + name + "' of " + Twine(*c) + wrongSign)
-        .emit();
-    return {};
-  }
-  Value isRight =
-      e.ints.make(IntOp::Ge, e.loc(arg->range), value, e.ints.constant(least));
-  e.emitAssert(isRight, Slug::BadDirective, arg->range,
-               "'" + name + "' of {0}" + wrongSign, value);
-  return value;
+  e.error(Slug::BadDirective, arg->range,
+          "'" + name + "' of " + Twine(*c) + ", which is " +
+              (isPositive ? "not positive" : "negative"))
+      .emit();
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
