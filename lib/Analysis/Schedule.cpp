@@ -189,19 +189,23 @@ bool Attempt::runs(FifoShape shape) {
 
 static uint32_t batchOf(uint32_t slots) { return std::max(1u, slots / 2); }
 
-/// The longest messages with which the programs run, at most as `map { round }` says.
+/// The longest messages with which the programs run, at most as `map { round }` says. Where `map` names the buffering, too, it means just that.
 bool Attempt::chooseRound(uint32_t slots, uint64_t slotBytes) {
   const MapDirectives &map = result.programs.map;
   FifoShape shape{slots, batchOf(slots), 1, 1};
   uint32_t longest = shape.guaranteedSlots(), shortest = 1;
-  isForced = map.roundBytes != 0;
-  if (isForced) {
-    longest = std::max<uint64_t>(1, std::min<uint64_t>(UINT32_MAX, (map.roundBytes + slotBytes - 1) / slotBytes));
-    shortest = longest;
-  }
+  uint32_t asked = std::max<uint64_t>(1, std::min<uint64_t>(UINT32_MAX, (map.roundBytes + slotBytes - 1) / slotBytes));
+  isForced = map.roundBytes && (map.slots || map.slotBytes);
+  if (isForced)
+    longest = shortest = asked;
+  else if (map.roundBytes)
+    longest = std::min(longest, asked);
   for (shape.slices = longest; shape.slices >= shortest; --shape.slices)
     if (runs(shape)) {
-      uint64_t bytes = map.roundBytes ? map.roundBytes : shape.slices * slotBytes;
+      uint64_t bytes = shape.slices * slotBytes;
+      if (map.roundBytes && (isForced || map.roundBytes < bytes))
+        bytes = map.roundBytes;
+      result.isRoundShortened = bytes < map.roundBytes;
       result.programs.roundBytes = std::min<uint64_t>(bytes, UINT32_MAX) & ~uint64_t(15);
       result.bulk = shape;
       result.refusal.reset();

@@ -59,6 +59,7 @@ struct ScheduleResult {
   ProgramSet programs; ///< also when refused: the last that was tried, for the report
   Fusion fusion = Fusion::Full;
   FifoShape bulk, small; ///< what the programs were found to run with: a runtime must have at least these slots and no more slices a message
+  bool isRoundShortened = false; ///< `map { round }` is more than the FIFOs hold, and names no buffering
   std::optional<ScheduleRefusal> refusal;
 };
 

@@ -49,6 +49,21 @@ static void warnOfReplacedProtocols(Session &session, const Bytecode &code,
         .emit();
 }
 
+/// A directive is never ignored in silence.
+static void warnOfShorterRounds(Session &session, const Bytecode &code,
+                                const Instance &instance) {
+  if (!instance.scheduled || !instance.scheduled->isRoundShortened)
+    return;
+  const ProgramSet &programs = instance.scheduled->programs;
+  session.diags
+      .warning(Slug::RoundShortened, rangeOf(code),
+               "rounds of '" + code.schedule + "' are " +
+                   std::to_string(programs.roundBytes) + " bytes, not " +
+                   std::to_string(programs.map.roundBytes) +
+                   ": messages of that length do not fit the FIFOs there are")
+      .emit();
+}
+
 /// A range says "whatever there is"; a count that was named is missed.
 static void warnOfExcluded(Session &session, const Bytecode &code,
                            llvm::ArrayRef<RankSpec> specs,
@@ -103,8 +118,10 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
     result.instances.push_back(std::move(instance));
   }
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
-  if (!result.instances.empty())
-    warnOfReplacedProtocols(session, code, result.instances[0]);
+  if (result.instances.empty())
+    return true;
+  warnOfReplacedProtocols(session, code, result.instances[0]);
+  warnOfShorterRounds(session, code, result.instances[0]);
   return true;
 }
 
