@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Launching.h"
+#include "runtime/transport/Transport.h"
 
 #include <atomic>
 #include <deque>
@@ -217,6 +218,48 @@ TEST(Launch, PrepareIsAnsweredByRanksInsideALaunch) {
         checkAllreduce(second.plan(), rank, comm, 10);
       },
       10'000);
+}
+
+TEST(Launch, ARankMaySendToItself) {
+  Schedule loop = twoBlockShift(1);
+  HandPlan plan({loop});
+  onThreads(1, [&](int rank, coll_comm *comm) {
+    for (size_t count : {size_t(3), size_t(100000)}) {
+      std::vector<int32_t> in = inputOf(rank, count), out(count, -1);
+      Call call;
+      call.in(in.data()).out(out.data()).count(count);
+      ASSERT_EQ(coll_launch(&plan.plan(), call, comm, nullptr), COLL_OK)
+          << coll_last_error();
+      EXPECT_TRUE(out == in);
+    }
+  });
+}
+
+TEST(Launch, MoreChannelsThanOneOfferNames) {
+  constexpr uint32_t channels = coll::kMaxChannelsPerOffer + 5;
+  Variables tiny({{"COLL_SLOT_BYTES", "64"}, {"COLL_SMALL_BYTES", "16"}});
+  Schedule s = twoBlockShift(2);
+  Class &cls = s.classes[0];
+  cls.scratchSlots = 0;
+  cls.sends.clear();
+  cls.recvs.clear();
+  cls.blocks.assign(1, {});
+  for (uint32_t tag = 0; tag != channels; ++tag) {
+    cls.sends.push_back({Word::ofRank(1, 2), tag});
+    cls.recvs.push_back({Word::ofRank(-1, 2), tag});
+    cls.blocks[0].push_back({{buffer(0)}, {coll::test::channel(tag)}});
+  }
+  for (uint32_t tag = 0; tag != channels; ++tag)
+    cls.blocks[0].push_back({{coll::test::channel(tag)}, {buffer(1)}});
+  HandPlan plan({s});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    std::vector<int32_t> in = inputOf(rank, 4), out(4, -1);
+    Call call;
+    call.in(in.data()).out(out.data()).count(4);
+    ASSERT_EQ(coll_launch(&plan.plan(), call, comm, nullptr), COLL_OK)
+        << coll_last_error();
+    EXPECT_TRUE(out == inputOf(1 - rank, 4));
+  });
 }
 
 TEST(Launch, LanesRunAtTheSameTime) {
