@@ -62,13 +62,15 @@ static void checkInvariants(const ChunkGraph &graph) {
       const Operand &operand = graph.operandsOf(value)[i];
       ASSERT_LT(operand.value, id);
       TermId term = graph.values[operand.value].term;
-      if (!operand.hasVia)
+      if (!operand.hasVia) {
         EXPECT_EQ(operand.via, graph.values[operand.value].type);
+      }
       operands.push_back(operand.hasVia ? table.round(term, operand.via) : term);
     }
-    if (value.kind == Value::Op)
+    if (value.kind == Value::Op) {
       EXPECT_EQ(table.evaluate(graph.exprs[value.expr], operands, value.type),
                 value.term);
+    }
   }
 }
 
@@ -151,6 +153,7 @@ TEST(RandomSchedule, AgreesWithTheNaiveInterpreter) {
     std::cout << " " << (error.empty() ? "right" : error) << " " << count;
   std::cout << "\n";
   // The generator is of use only while it makes all kinds.
-  if (seeds.count >= 100)
+  if (seeds.count >= 100) {
     EXPECT_EQ(tally.size(), 4u);
+  }
 }
