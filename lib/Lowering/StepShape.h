@@ -3,7 +3,7 @@
 //
 // A plan's steps differ in where they load, store, send and receive; those are words of a table. What is left is the shape: how many sources and
 // sinks of which kind, and the expression between them. Each shape becomes one function of the kernel with one inner loop. A ring all-reduce has
-// four shapes whatever the number of ranks.
+// five shapes whatever the number of ranks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPSHAPE_H

@@ -1,21 +1,67 @@
 //===- Header.cpp - The header beside a generated object ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions are inline wrappers that fill a coll_call: the object exports plans alone, so one object serves C, C++ and coll_use.
+// The functions are inline wrappers that fill a coll_call: the object exports
+// plans alone, so one object serves C, C++ and coll_use.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Target/HostObject.h"
 
+#include <set>
+
 using namespace coll;
 
 namespace {
-/// The parameters of one plan's function and the statements that fill the call.
+/// The names of a scope of C, so that each is one that C and C++ allow and is
+/// there once.
+class Names {
+public:
+  std::string add(const std::string &name) {
+    std::string unique = isReserved(name) ? name + "_" : name;
+    while (!used.insert(unique).second)
+      unique += "_";
+    return unique;
+  }
+
+private:
+  static bool isReserved(llvm::StringRef name);
+  std::set<std::string> used;
+};
+
+/// The parameters of one plan's function, and the fields of the call that it
+/// makes.
 struct Signature {
   std::vector<std::string> parameters;
-  std::string body;
+  std::vector<std::string> ins, outs, args, scalars, launch;
+  std::string count = "NULL", displ = "NULL", dtype = "COLL_U8",
+              op = "COLL_SUM", comm, stream;
 };
 } // namespace
+
+/// The words of C and C++, `main`, and what coll.h and this file name
+/// themselves.
+bool Names::isReserved(llvm::StringRef name) {
+  static const std::set<llvm::StringRef> words = {
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
+      "bool", "break", "case", "catch", "char", "char16_t", "char32_t",
+      "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
+      "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
+      "continue", "decltype", "default", "delete", "do", "double",
+      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false",
+      "float", "for", "friend", "goto", "if", "inline", "int", "long", "main",
+      "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+      "operator", "or", "or_eq", "private", "protected", "public", "register",
+      "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+      "size_t", "sizeof", "static", "static_assert", "static_cast", "struct",
+      "switch", "template", "this", "thread_local", "throw", "true", "try",
+      "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
+      "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
+      "xor", "xor_eq",
+      // Macros of common compilers and of <stddef.h>.
+      "linux", "unix", "NULL"};
+  return words.count(name) || name.starts_with_insensitive("coll_");
+}
 
 static std::string joined(const std::vector<std::string> &items) {
   std::string text;
@@ -24,106 +70,145 @@ static std::string joined(const std::vector<std::string> &items) {
   return text;
 }
 
-/// The names of the buffers of one kind, as an initializer; an array may not be empty in C.
-static std::string listOf(const std::vector<std::string> &names) { return "{" + (names.empty() ? std::string("0") : joined(names)) + "}"; }
-
 /// A buffer without elements, of a barrier, is not asked for.
 static bool isToken(const ProgramSet &programs, const Buffer &b) {
-  return b.kind != Buffer::Scalar && b.parts > 0 && programs.sizes[b.sizeOf(0, 0)].isToken();
+  return b.kind != Buffer::Scalar && b.parts > 0 &&
+         programs.sizes[b.sizeOf(0, 0)].isToken();
 }
 
-static void addBuffers(const ProgramSet &programs, Signature &s, std::vector<std::string> &scalars) {
-  std::vector<std::string> ins, outs, args;
+static void addBuffers(const ProgramSet &programs, Signature &s, Names &names) {
+  auto add = [&](const char *type, const std::string &name,
+                 std::vector<std::string> &list) {
+    list.push_back(names.add(name));
+    s.parameters.push_back(type + list.back());
+  };
   for (const Buffer &b : programs.members[0].buffers) {
     if (isToken(programs, b)) {
-      (b.kind == Buffer::In ? ins : outs).push_back("NULL");
+      (b.kind == Buffer::In ? s.ins : s.outs).push_back("NULL");
       continue;
     }
     switch (b.kind) {
-    case Buffer::In: s.parameters.push_back("const void *" + b.name), ins.push_back(b.name); break;
-    case Buffer::Out: s.parameters.push_back("void *" + b.name), outs.push_back(b.name); break;
+    case Buffer::In:
+      add("const void *", b.name, s.ins);
+      break;
+    case Buffer::Out:
+      add("void *", b.name, s.outs);
+      break;
     case Buffer::ElemArg:
-    case Buffer::RowArg: s.parameters.push_back("const void *" + b.name), args.push_back(b.name); break;
-    case Buffer::Scalar: s.parameters.push_back("double " + b.name), scalars.push_back(b.name); break;
+    case Buffer::RowArg:
+      add("const void *", b.name, s.args);
+      break;
+    case Buffer::Scalar:
+      add("double ", b.name, s.scalars);
+      break;
     }
   }
-  s.body += "  const void *const coll_ins[] = " + listOf(ins) + ";\n  void *const coll_outs[] = " + listOf(outs) + ";\n";
-  if (!args.empty())
-    s.body += "  const void *const coll_arguments[] = " + listOf(args) + ";\n";
-  s.body += "  coll_call coll_c = {0};\n  coll_c.in = coll_ins;\n  coll_c.out = coll_outs;\n";
-  if (!args.empty())
-    s.body += "  coll_c.arg = coll_arguments;\n";
 }
 
+/// In NCCL's order: buffers, counts, dtype, op, launch values, communicator,
+/// stream.
 static Signature signatureOf(const ProgramSet &programs, bool withFactor) {
   Signature s;
-  std::vector<std::string> scalars;
-  addBuffers(programs, s, scalars);
-  bool counts = hasCounts(programs);
-  if (!counts) {
-    s.body += "  coll_c.dtype = COLL_U8;\n";
-  } else if (programs.launchCounts.empty()) {
-    s.parameters.push_back("size_t count");
-    s.body += "  coll_c.count = &count;\n";
-  } else {
-    s.parameters.push_back("const size_t *" + programs.launchCounts);
-    s.parameters.push_back("const size_t *const *displ");
-    s.body += "  coll_c.count = " + programs.launchCounts + ";\n  coll_c.displ = displ;\n";
+  Names names;
+  addBuffers(programs, s, names);
+  auto add = [&](const std::string &type, const std::string &name) {
+    std::string unique = names.add(name);
+    s.parameters.push_back(type + unique);
+    return unique;
+  };
+  bool hasElements = hasCounts(programs);
+  if (hasElements && programs.launchCounts.empty())
+    s.count = "&" + add("size_t ", "count");
+  if (hasElements && !programs.launchCounts.empty()) {
+    s.count = add("const size_t *", programs.launchCounts);
+    s.displ = add("const size_t *const *", "displ");
   }
-  if (counts) {
-    s.parameters.push_back("coll_dtype dtype");
-    s.body += "  coll_c.dtype = dtype;\n";
-  }
-  if (counts && programs.reduces && !withFactor) {
-    s.parameters.push_back("coll_op op");
-    s.body += "  coll_c.op = op;\n";
-  }
+  if (hasElements)
+    s.dtype = add("coll_dtype ", "dtype");
   if (withFactor) {
-    s.parameters.push_back("double factor");
-    s.body += "  coll_c.op = COLL_PREMUL_SUM;\n";
-    scalars.push_back("factor");
+    s.op = "COLL_PREMUL_SUM";
+    s.scalars.push_back(add("double ", "factor"));
+  } else if (hasElements && programs.reduces) {
+    s.op = add("coll_op ", "op");
   }
-  if (!scalars.empty())
-    s.body += "  const double coll_scalars[] = " + listOf(scalars) + ";\n  coll_c.scalar = coll_scalars;\n";
-  if (!programs.launchNames.empty()) {
-    for (const std::string &name : programs.launchNames)
-      s.parameters.push_back("int " + name);
-    s.body += "  const int coll_launch_values[] = " + listOf(programs.launchNames) + ";\n  coll_c.launch = coll_launch_values;\n";
-  }
-  s.parameters.push_back("coll_comm *comm");
-  s.parameters.push_back("coll_stream stream");
+  for (const std::string &name : programs.launchNames)
+    s.launch.push_back(add("int ", name));
+  s.comm = add("coll_comm *", "comm");
+  s.stream = add("coll_stream ", "stream");
   return s;
 }
 
-static void writeFunction(const Plan &plan, llvm::StringRef suffix, llvm::StringRef comment, bool withFactor, llvm::raw_ostream &os) {
-  Signature s = signatureOf(plan.any(), withFactor);
-  os << "/* " << comment << " */\nstatic inline coll_status " << plan.name << suffix << "(" << joined(s.parameters) << ") {\n"
-     << s.body << "  return coll_launch(&" << plan.name << "_plan, &coll_c, comm, stream);\n}\n";
+/// A local array of what is listed, and its name; "NULL" and no array for
+/// nothing, which C has no array of.
+static std::string writeList(llvm::StringRef type, llvm::StringRef name,
+                             const std::vector<std::string> &items,
+                             llvm::raw_ostream &os) {
+  if (items.empty())
+    return "NULL";
+  os << "  " << type << name << "[] = {" << joined(items) << "};\n";
+  return name.str();
 }
 
-static void writePlan(const Plan &plan, llvm::raw_ostream &os) {
+static void writeFunction(const Plan &plan, llvm::StringRef name,
+                          llvm::StringRef comment, bool withFactor,
+                          llvm::raw_ostream &os) {
+  Signature s = signatureOf(plan.any(), withFactor);
+  os << "/* " << comment << " */\nstatic inline coll_status " << name << "("
+     << joined(s.parameters) << ") {\n";
+  std::vector<std::string> fields;
+  fields.push_back(writeList("const void *const ", "coll_ins", s.ins, os));
+  fields.push_back(writeList("void *const ", "coll_outs", s.outs, os));
+  fields.push_back(
+      writeList("const void *const ", "coll_arguments", s.args, os));
+  fields.push_back(s.count);
+  fields.push_back(s.displ);
+  fields.push_back(writeList("const double ", "coll_scalars", s.scalars, os));
+  fields.push_back(writeList("const int ", "coll_launch_values", s.launch, os));
+  fields.push_back(s.dtype);
+  fields.push_back(s.op);
+  // Every field, since C++ compilers warn of those that are left out.
+  os << "  const coll_call coll_c = {" << joined(fields)
+     << "};\n  return coll_launch(&" << plan.name << "_plan, &coll_c, "
+     << s.comm << ", " << s.stream << ");\n}\n";
+}
+
+static void writePlan(const Plan &plan, Names &names, llvm::raw_ostream &os) {
   const ProgramSet &programs = plan.any();
   std::vector<std::string> counts;
   for (const PlanRanks &ranks : plan.ranks)
     counts.push_back(std::to_string(ranks.programs->numRanks()));
   os << "\nextern const coll_plan " << plan.name << "_plan;\n";
-  std::string comment = programs.contract + " for " + joined(counts) + " ranks, from " + programs.sourcePath + ".";
-  if (programs.launchCounts.empty())
+  std::string path = programs.sourcePath;
+  llvm::replace(path, '*', '_'); // of which the end of the comment is made
+  std::string comment = programs.contract + " for " + joined(counts) +
+                        " ranks, from " + path + ".";
+  if (!programs.launchCounts.empty())
+    comment += " `" + programs.launchCounts +
+               "`: this rank's entries, in C order. `displ`: per buffer the "
+               "first element of each part; NULL: packed.";
+  else if (hasCounts(programs))
     comment += " `count`: elements of one part.";
-  else
-    comment += " `" + programs.launchCounts + "`: this rank's entries, in C order. `displ`: per buffer the first element of each part; NULL: packed.";
-  writeFunction(plan, "", comment, false, os);
+  writeFunction(plan, names.add(plan.name), comment, false, os);
   if (programs.reduces && hasCounts(programs))
-    writeFunction(plan, "_scaled", "The same with every input times `factor` (COLL_PREMUL_SUM).", true, os);
+    writeFunction(plan, names.add(plan.name + "_scaled"),
+                  "The same with every input times `factor` (COLL_PREMUL_SUM).",
+                  true, os);
 }
 
-void coll::writeHeader(llvm::ArrayRef<Plan> plans, llvm::StringRef fileName, llvm::raw_ostream &os) {
+void coll::writeHeader(llvm::ArrayRef<Plan> plans, llvm::StringRef fileName,
+                       llvm::raw_ostream &os) {
   std::string guard = "COLL_GENERATED_";
   for (char c : fileName)
     guard += llvm::isAlnum(c) ? llvm::toUpper(c) : '_';
-  os << "/* Generated by colc: do not edit. Link the object beside it and the coll runtime. */\n#ifndef " << guard << "\n#define " << guard
-     << "\n#include <coll/coll.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  os << "/* Generated by colc: do not edit. Link the object beside it and the "
+        "coll runtime. */\n#ifndef "
+     << guard << "\n#define " << guard
+     << "\n#include <coll/coll.h>\n#ifdef __cplusplus\nextern \"C\" "
+        "{\n#endif\n";
+  Names names;
   for (const Plan &plan : plans)
-    writePlan(plan, os);
+    names.add(plan.name + "_plan");
+  for (const Plan &plan : plans)
+    writePlan(plan, names, os);
   os << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
 }
