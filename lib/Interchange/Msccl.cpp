@@ -56,8 +56,7 @@ static std::string escape(llvm::StringRef text) {
   return result;
 }
 
-static void writeStep(uint32_t index, const Step &step,
-                      llvm::raw_ostream &os) {
+static void writeStep(uint32_t index, const Step &step, llvm::raw_ostream &os) {
   os << "      <step s=\"" << index << "\" type=\"" << nameOf(step.kind)
      << "\" srcbuf=\"" << letterOf(step.source.space) << "\" srcoff=\""
      << step.source.offset << "\" dstbuf=\"" << letterOf(step.target.space)
@@ -75,9 +74,8 @@ static void writeGpu(uint32_t id, const Gpu &gpu, llvm::raw_ostream &os) {
        << "\"/>\n";
   for (uint32_t b = 0; b < gpu.blocks.size(); ++b) {
     const Block &block = gpu.blocks[b];
-    os << "    <tb id=\"" << b << "\" send=\"" << block.sendPeer
-       << "\" recv=\"" << block.recvPeer << "\" chan=\"" << block.channel
-       << "\">\n";
+    os << "    <tb id=\"" << b << "\" send=\"" << block.sendPeer << "\" recv=\""
+       << block.recvPeer << "\" chan=\"" << block.channel << "\">\n";
     for (uint32_t s = 0; s < block.steps.size(); ++s)
       writeStep(s, block.steps[s], os);
     os << "    </tb>\n";

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What such a file says, with the place of every element. It has three dialects
-// that one reader takes: microsoft/msccl, Azure/msccl-executor-nccl (also RCCL),
-// and the legacy one with <copy> elements. docs/Interchange.md describes them.
+// that one reader takes: microsoft/msccl, Azure/msccl-executor-nccl (also
+// RCCL), and the legacy one with <copy> elements. docs/Interchange.md describes
+// them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_INTERCHANGE_MSCCL_H
@@ -45,7 +46,7 @@ std::string describe(Place place);
 
 struct Step {
   StepKind kind = StepKind::Nop;
-  bool hasDep = false;                 ///< other blocks may wait for it
+  bool hasDep = false; ///< other blocks may wait for it
   Place source, target;
   uint32_t count = 0;                  ///< chunks, in one message
   int32_t depBlock = -1, depStep = -1; ///< of the same rank; -1: none

@@ -24,7 +24,8 @@ namespace {
 /// Bags of the terms that some output holds.
 class Bags {
 public:
-  explicit Bags(TermTable &table) : table(table), bags(table.size()), needed(table.size()) {}
+  explicit Bags(TermTable &table)
+      : table(table), bags(table.size()), needed(table.size()) {}
   void need(TermId term) { needed[term] = true; }
   /// False: too many.
   bool compute();
@@ -39,16 +40,20 @@ private:
 
 class Run {
 public:
-  Run(const Algorithm &algo, const ImportOptions &options) : algo(algo), options(options), shape(shapeOf(algo)) {}
+  Run(const Algorithm &algo, const ImportOptions &options)
+      : algo(algo), options(options), shape(shapeOf(algo)) {}
   RunResult run();
 
 private:
   void compare(check::Machine &machine, check::CheckTerms &terms);
   TermId contentOf(check::Machine &machine, Rank rank, uint32_t chunk);
   Bag expected(Rank rank, uint32_t chunk) const;
-  bool isPromised(Rank rank) const { return algo.coll != "reduce" || rank == *result.root; }
+  bool isPromised(Rank rank) const {
+    return algo.coll != "reduce" || rank == *result.root;
+  }
   void chooseRoot(const Bags &bags);
-  void addWrong(check::Machine &machine, Rank rank, uint32_t chunk, const Bag &want, const Bag &got);
+  void addWrong(check::Machine &machine, Rank rank, uint32_t chunk,
+                const Bag &want, const Bag &got);
 
   const Algorithm &algo;
   const ImportOptions &options;
@@ -98,7 +103,8 @@ bool Bags::compute() {
 }
 
 TermId Run::contentOf(check::Machine &machine, Rank rank, uint32_t chunk) {
-  PhysicalPlace at = placeOf(algo, options.inPlace, rank, {Space::Output, int32_t(chunk)});
+  PhysicalPlace at =
+      placeOf(algo, options.inPlace, rank, {Space::Output, int32_t(chunk)});
   return machine.contentOf(rank, {at.buffer, at.part, 0}, 0).term;
 }
 
@@ -127,18 +133,21 @@ void Run::chooseRoot(const Bags &bags) {
       const Bag &bag = bags[contents[rank][chunk]];
       if (algo.coll == "reduce")
         votes[rank] += bag == expected(rank, chunk);
-      else if (bag.size() == 1 && bag[0].first.buffer == InBuffer && bag[0].first.part == chunk)
+      else if (bag.size() == 1 && bag[0].first.buffer == InBuffer &&
+               bag[0].first.part == chunk)
         ++votes[bag[0].first.rank];
     }
   // Nowhere anything right: where most comes together.
-  if (algo.coll == "reduce" && llvm::all_of(votes, [](uint64_t n) { return n == 0; }))
+  if (algo.coll == "reduce" &&
+      llvm::all_of(votes, [](uint64_t n) { return n == 0; }))
     for (Rank rank = 0; rank < contents.size(); ++rank)
       for (TermId term : contents[rank])
         votes[rank] += bags[term].size();
   result.root = std::max_element(votes.begin(), votes.end()) - votes.begin();
 }
 
-void Run::addWrong(check::Machine &machine, Rank rank, uint32_t chunk, const Bag &want, const Bag &got) {
+void Run::addWrong(check::Machine &machine, Rank rank, uint32_t chunk,
+                   const Bag &want, const Bag &got) {
   if (result.numWrong++ >= maxWrongKept)
     return;
   WrongChunk wrong{rank, chunk, {}, {}};
@@ -149,14 +158,21 @@ void Run::addWrong(check::Machine &machine, Rank rank, uint32_t chunk, const Bag
     difference[leaf] -= count;
   for (const auto &[leaf, count] : difference)
     if (count)
-      (count > 0 ? wrong.missing : wrong.surplus).push_back({leaf, uint32_t(std::abs(count))});
-  PhysicalPlace at = placeOf(algo, options.inPlace, rank, {Space::Output, int32_t(chunk)});
+      (count > 0 ? wrong.missing : wrong.surplus)
+          .push_back({leaf, uint32_t(std::abs(count))});
+  PhysicalPlace at =
+      placeOf(algo, options.inPlace, rank, {Space::Output, int32_t(chunk)});
   wrong.isUnwritten = true;
   for (const check::Machine::Stored &stored : machine.stored) {
-    if (stored.rank != rank || stored.location.buffer != at.buffer || stored.location.part != at.part)
+    if (stored.rank != rank || stored.location.buffer != at.buffer ||
+        stored.location.part != at.part)
       continue;
     wrong.isUnwritten = false;
-    SiteId site = result.programs.members[0].inPlace[rank].blocks[stored.block].steps[stored.step].site;
+    SiteId site = result.programs.members[0]
+                      .inPlace[rank]
+                      .blocks[stored.block]
+                      .steps[stored.step]
+                      .site;
     wrong.writer = result.programs.sites[site].range;
   }
   result.wrong.push_back(std::move(wrong));
@@ -186,11 +202,14 @@ void Run::compare(check::Machine &machine, check::CheckTerms &terms) {
 
 RunResult Run::run() {
   result.programs = importPrograms(algo, options);
-  check::CheckTerms terms(result.programs, 0, nullptr, check::roundsToRun(result.programs.members[0].inPlace));
+  check::CheckTerms terms(
+      result.programs, 0, nullptr,
+      check::roundsToRun(result.programs.members[0].inPlace));
   ProgramCheckOptions checkOptions;
   checkOptions.checkTerms = false;
   checkOptions.maxRaceSearch = 100'000;
-  check::Machine machine(result.programs, 0, Variant::InPlace, terms, checkOptions);
+  check::Machine machine(result.programs, 0, Variant::InPlace, terms,
+                         checkOptions);
   if (!machine.run())
     result.error = machine.errors.at(0);
   else if (shape.isKnown && shape.divides)
@@ -198,4 +217,7 @@ RunResult Run::run() {
   return std::move(result);
 }
 
-RunResult msccl::runAndCompare(const Algorithm &algo, const ImportOptions &options) { return Run(algo, options).run(); }
+RunResult msccl::runAndCompare(const Algorithm &algo,
+                               const ImportOptions &options) {
+  return Run(algo, options).run();
+}

@@ -34,13 +34,14 @@ struct RunResult {
   std::vector<WrongChunk> wrong;     ///< the first few
   uint64_t numWrong = 0;
   std::optional<Rank> root;
-  bool isTooLarge = false;           ///< to be compared
+  bool isTooLarge = false; ///< to be compared
   bool isRight() const { return !error && numWrong == 0 && !isTooLarge; }
 };
 
 /// Runs the programs on terms and compares with the contract of `coll`. Races
 /// are looked for in any case.
-RunResult runAndCompare(const Algorithm &algorithm, const ImportOptions &options);
+RunResult runAndCompare(const Algorithm &algorithm,
+                        const ImportOptions &options);
 
 } // namespace coll::msccl
 

@@ -1,14 +1,14 @@
 //===- MscclJudge.cpp - Is an MSCCL XML right? ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A file is judged by what a loader would run: without <copy> elements, with the
-// sources of reductions read where they are, in the order of each channel. Only
-// if that is wrong are the usual explanations tried, each by running the file once
-// more as its author may have meant it.
+// A file is judged by what a loader would run: without <copy> elements, with
+// the sources of reductions read where they are, in the order of each channel.
+// Only if that is wrong are the usual explanations tried, each by running the
+// file once more as its author may have meant it.
 //
-// One step is one message, whatever it carries. A fused step needs its message and
-// a free slot at once, so the least depth is found by runs at different depths:
-// more slots never hurt.
+// One step is one message, whatever it carries. A fused step needs its message
+// and a free slot at once, so the least depth is found by runs at different
+// depths: more slots never hurt.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/MscclJudge.h"
@@ -28,14 +28,16 @@ static constexpr uint32_t mostSlots = 8;
 namespace {
 class Judge {
 public:
-  Judge(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algo, bool inPlace)
+  Judge(const SourceManager &sources, DiagnosticEngine &diags,
+        const Algorithm &algo, bool inPlace)
       : sources(sources), diags(diags), algo(algo), inPlace(inPlace) {}
   Judgement run(const LintResult &lint);
 
 private:
   bool isTooLarge() const;
   bool findDepth();
-  void reportDeadlock(const DeadlockResult &deadlock, const ProgramSet &programs);
+  void reportDeadlock(const DeadlockResult &deadlock,
+                      const ProgramSet &programs);
   void reportError(const RunResult &result);
   void reportWrong(const RunResult &result);
   void reportChunk(const WrongChunk &wrong);
@@ -73,8 +75,11 @@ bool Judge::isTooLarge() const {
     return false;
   diags
       .error(Slug::XmlTooLarge, algo.range,
-             "too large to be judged: " + llvm::Twine(parts) + " chunks of memory and " + llvm::Twine(steps) + " chunks moved")
-      .help({}, "the most is " + llvm::Twine(maxImportedChunks) + " and " + llvm::Twine(maxImportedSteps));
+             "too large to be judged: " + llvm::Twine(parts) +
+                 " chunks of memory and " + llvm::Twine(steps) +
+                 " chunks moved")
+      .help({}, "the most is " + llvm::Twine(maxImportedChunks) + " and " +
+                    llvm::Twine(maxImportedSteps));
   return true;
 }
 
@@ -83,20 +88,33 @@ bool Judge::isTooLarge() const {
 //===----------------------------------------------------------------------===//
 
 static std::string wordsOf(const BlockedAt &at) {
-  std::string text = "rank " + std::to_string(at.rank) + ", block " + std::to_string(at.block) + " waits for ";
+  std::string text = "rank " + std::to_string(at.rank) + ", block " +
+                     std::to_string(at.block) + " waits for ";
   if (at.why == BlockedAt::Block)
     return text + "its block " + std::to_string(at.onBlock);
-  std::string peer = "rank " + std::to_string(at.peer) + ", block " + std::to_string(at.onBlock);
-  return text + (at.why == BlockedAt::Data ? "a message of " + peer : peer + " to take a message");
+  std::string peer = "rank " + std::to_string(at.peer) + ", block " +
+                     std::to_string(at.onBlock);
+  return text + (at.why == BlockedAt::Data ? "a message of " + peer
+                                           : peer + " to take a message");
 }
 
-void Judge::reportDeadlock(const DeadlockResult &deadlock, const ProgramSet &programs) {
-  const auto &chain = deadlock.cycle.empty() ? deadlock.blocked : deadlock.cycle;
-  auto range = [&](const BlockedAt &at) { return at.site == kNone ? SourceRange() : programs.sites[at.site].range; };
+void Judge::reportDeadlock(const DeadlockResult &deadlock,
+                           const ProgramSet &programs) {
+  const auto &chain =
+      deadlock.cycle.empty() ? deadlock.blocked : deadlock.cycle;
+  auto range = [&](const BlockedAt &at) {
+    return at.site == kNone ? SourceRange() : programs.sites[at.site].range;
+  };
   bool isNone = verdict.depth == Judgement::None;
-  InFlight error = isNone ? diags.error(Slug::Deadlock, range(chain[0]), "thread blocks wait for each other, however many messages a channel holds")
-                          : diags.error(Slug::FifoDepth, range(chain[0]),
-                                        "gets stuck unless every channel holds " + llvm::Twine(verdict.leastDepth) + " messages; those of NCCL hold " + llvm::Twine(mostSlots));
+  InFlight error = isNone
+                       ? diags.error(Slug::Deadlock, range(chain[0]),
+                                     "thread blocks wait for each other, "
+                                     "however many messages a channel holds")
+                       : diags.error(Slug::FifoDepth, range(chain[0]),
+                                     "gets stuck unless every channel holds " +
+                                         llvm::Twine(verdict.leastDepth) +
+                                         " messages; those of NCCL hold " +
+                                         llvm::Twine(mostSlots));
   for (const BlockedAt &at : chain)
     error.note(range(at), wordsOf(at));
 }
@@ -110,7 +128,9 @@ bool Judge::findDepth() {
   for (const RankProgram &rank : programs.members[0].outOfPlace)
     for (const BlockProgram &block : rank.blocks)
       high = std::max<uint32_t>(high, block.steps.size());
-  auto at = [&](uint32_t depth) { return runFifos(programs, 0, Variant::OutOfPlace, {depth, 1, 1, 1}); };
+  auto at = [&](uint32_t depth) {
+    return runFifos(programs, 0, Variant::OutOfPlace, {depth, 1, 1, 1});
+  };
   DeadlockResult last = at(high);
   if (last.isStuck) {
     verdict.depth = Judgement::None;
@@ -138,24 +158,35 @@ bool Judge::findDepth() {
 
 void Judge::reportError(const RunResult &result) {
   const ProgramError &error = *result.error;
-  auto range = [&](SiteId site) { return site == kNone ? SourceRange() : result.programs.sites[site].range; };
+  auto range = [&](SiteId site) {
+    return site == kNone ? SourceRange() : result.programs.sites[site].range;
+  };
   if (error.kind == ProgramError::Race) {
     diags
         .error(Slug::BlockRace, range(error.site),
-               "thread blocks " + llvm::Twine(error.otherBlock) + " and " + llvm::Twine(error.block) + " of rank " + llvm::Twine(error.rank) +
+               "thread blocks " + llvm::Twine(error.otherBlock) + " and " +
+                   llvm::Twine(error.block) + " of rank " +
+                   llvm::Twine(error.rank) +
                    " touch one chunk and nothing orders them")
-        .note(range(error.otherSite), "the other access, by block " + llvm::Twine(error.otherBlock));
+        .note(range(error.otherSite),
+              "the other access, by block " + llvm::Twine(error.otherBlock));
     return;
   }
-  Slug slug = error.kind == ProgramError::WritesInput ? Slug::ReadOnly : Slug::XmlStructure;
-  std::string message = error.kind == ProgramError::WritesInput ? "writes to the input, out of place" : describe(error, result.programs);
+  Slug slug = error.kind == ProgramError::WritesInput ? Slug::ReadOnly
+                                                      : Slug::XmlStructure;
+  std::string message = error.kind == ProgramError::WritesInput
+                            ? "writes to the input, out of place"
+                            : describe(error, result.programs);
   diags.error(slug, range(error.site), message).emit();
 }
 
 static std::string nameOf(const Leaf &leaf) {
   if (leaf.buffer == InBuffer)
-    return "chunk " + std::to_string(leaf.part) + " of rank " + std::to_string(leaf.rank);
-  return std::string("what lay in ") + (leaf.buffer == OutStart ? "the output" : "scratch") + " of rank " + std::to_string(leaf.rank) + " at the start";
+    return "chunk " + std::to_string(leaf.part) + " of rank " +
+           std::to_string(leaf.rank);
+  return std::string("what lay in ") +
+         (leaf.buffer == OutStart ? "the output" : "scratch") + " of rank " +
+         std::to_string(leaf.rank) + " at the start";
 }
 
 static std::string ranksOf(const Bag &bag) {
@@ -166,27 +197,40 @@ static std::string ranksOf(const Bag &bag) {
 }
 
 void Judge::reportChunk(const WrongChunk &wrong) {
-  std::string where = "chunk " + std::to_string(wrong.chunk) + " of the output of rank " + std::to_string(wrong.rank);
-  SourceRange range = wrong.writer.isValid() ? wrong.writer : algo.gpus[wrong.rank].range;
-  bool isSum = algo.coll == "allreduce" || algo.coll == "reduce" || algo.coll == "reduce_scatter";
+  std::string where = "chunk " + std::to_string(wrong.chunk) +
+                      " of the output of rank " + std::to_string(wrong.rank);
+  SourceRange range =
+      wrong.writer.isValid() ? wrong.writer : algo.gpus[wrong.rank].range;
+  bool isSum = algo.coll == "allreduce" || algo.coll == "reduce" ||
+               algo.coll == "reduce_scatter";
   bool isDouble = !wrong.surplus.empty();
   for (const auto &[leaf, count] : wrong.surplus)
-    isDouble &= leaf.buffer == InBuffer && (wrong.missing.empty() || leaf.part == wrong.missing[0].first.part);
+    isDouble &=
+        leaf.buffer == InBuffer &&
+        (wrong.missing.empty() || leaf.part == wrong.missing[0].first.part);
   if (wrong.isUnwritten && !(inPlace && isSum)) {
-    diags.error(Slug::UnwrittenOutput, range, where + " is never written").emit();
+    diags.error(Slug::UnwrittenOutput, range, where + " is never written")
+        .emit();
     return;
   }
   if (isSum && isDouble) {
-    InFlight error = diags.error(Slug::DoubleContribution, range, where + " has the contribution of " + ranksOf(wrong.surplus) + " too often");
+    InFlight error = diags.error(Slug::DoubleContribution, range,
+                                 where + " has the contribution of " +
+                                     ranksOf(wrong.surplus) + " too often");
     if (!wrong.missing.empty())
       error.note({}, "and lacks that of " + ranksOf(wrong.missing));
     return;
   }
   if (isSum && wrong.surplus.empty()) {
-    diags.error(Slug::MissingContribution, range, where + " lacks the contribution of " + ranksOf(wrong.missing)).emit();
+    diags
+        .error(Slug::MissingContribution, range,
+               where + " lacks the contribution of " + ranksOf(wrong.missing))
+        .emit();
     return;
   }
-  InFlight error = diags.error(Slug::WrongValue, range, where + " is not what " + algo.coll + " promises");
+  InFlight error =
+      diags.error(Slug::WrongValue, range,
+                  where + " is not what " + algo.coll + " promises");
   if (!wrong.missing.empty())
     error.note({}, "it lacks " + nameOf(wrong.missing[0].first));
   if (!wrong.surplus.empty())
@@ -209,7 +253,11 @@ bool Judge::explainByCopies() {
     return false;
   for (const Gpu &gpu : algo.gpus)
     if (!gpu.preloads.empty()) {
-      diags.warning(Slug::CopyElement, gpu.preloads[0].range, "right only if 'copy' elements are run, which loaders of microsoft/msccl and Azure ignore").emit();
+      diags
+          .warning(Slug::CopyElement, gpu.preloads[0].range,
+                   "right only if 'copy' elements are run, which loaders of "
+                   "microsoft/msccl and Azure ignore")
+          .emit();
       break;
     }
   return true;
@@ -221,7 +269,9 @@ void Judge::explainBySources() {
   for (const Gpu &gpu : algo.gpus)
     for (const Block &block : gpu.blocks)
       for (const coll::msccl::Step &step : block.steps)
-        if ((step.kind == StepKind::RecvReduceCopy || step.kind == StepKind::RecvReduceCopySend) && !(step.source == step.target))
+        if ((step.kind == StepKind::RecvReduceCopy ||
+             step.kind == StepKind::RecvReduceCopySend) &&
+            !(step.source == step.target))
           suspects.push_back(&step);
   ImportOptions meant = options();
   meant.targetIsSource = true;
@@ -229,11 +279,16 @@ void Judge::explainBySources() {
     return;
   for (size_t i = 0; i < std::min<size_t>(suspects.size(), 4); ++i) {
     const coll::msccl::Step &step = *suspects[i];
-    auto value = [&](const char *name) { return attributeOf(sources, step.range, name); };
+    auto value = [&](const char *name) {
+      return attributeOf(sources, step.range, name);
+    };
     diags
         .error(Slug::RrcRemoteSource, value("srcoff"),
-               "'" + nameOf(step.kind) + "' adds to " + describe(step.source) + " of its own rank, which is no right operand; " + describe(step.target) + " is")
-        .fix(value("srcbuf"), sources.text(value("dstbuf")), "name the target's buffer as the source")
+               "'" + nameOf(step.kind) + "' adds to " + describe(step.source) +
+                   " of its own rank, which is no right operand; " +
+                   describe(step.target) + " is")
+        .fix(value("srcbuf"), sources.text(value("dstbuf")),
+             "name the target's buffer as the source")
         .fix(value("srcoff"), sources.text(value("dstoff")), "and its offset");
   }
 }
@@ -241,14 +296,17 @@ void Judge::explainBySources() {
 void Judge::explainByOrder() {
   unsigned said = 0;
   for (const MessagePair &pair : matchMessages(algo)) {
-    if (pair.send->kind != StepKind::Send || !writesTarget(pair.recv->kind) || pair.send->target.offset < 0)
+    if (pair.send->kind != StepKind::Send || !writesTarget(pair.recv->kind) ||
+        pair.send->target.offset < 0)
       continue;
-    PhysicalPlace says = placeOf(algo, inPlace, pair.to, pair.send->target), goes = placeOf(algo, inPlace, pair.to, pair.recv->target);
+    PhysicalPlace says = placeOf(algo, inPlace, pair.to, pair.send->target),
+                  goes = placeOf(algo, inPlace, pair.to, pair.recv->target);
     if ((says.buffer == goes.buffer && says.part == goes.part) || ++said > 3)
       continue;
     diags
         .warning(Slug::MessageOrder, pair.recv->range,
-                 "a message for " + describe(pair.send->target) + " is received to " + describe(pair.recv->target))
+                 "a message for " + describe(pair.send->target) +
+                     " is received to " + describe(pair.recv->target))
         .note(pair.send->range, "sent here by rank " + llvm::Twine(pair.from));
   }
 }
@@ -278,7 +336,9 @@ Judgement Judge::run(const LintResult &lint) {
   else if (hasRace)
     verdict.contract = "undefined-race";
   else
-    verdict.contract = result.isTooLarge ? "unknown-size" : result.isRight() ? "right" : "wrong";
+    verdict.contract = result.isTooLarge  ? "unknown-size"
+                       : result.isRight() ? "right"
+                                          : "wrong";
   if (result.error) {
     reportError(result);
   } else if (verdict.contract == "wrong") {
@@ -290,7 +350,9 @@ Judgement Judge::run(const LintResult &lint) {
   return verdict;
 }
 
-Judgement msccl::judge(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algo, const LintResult &lint, bool inPlace) {
+Judgement msccl::judge(const SourceManager &sources, DiagnosticEngine &diags,
+                       const Algorithm &algo, const LintResult &lint,
+                       bool inPlace) {
   return Judge(sources, diags, algo, inPlace).run(lint);
 }
 
@@ -298,28 +360,40 @@ Judgement msccl::judge(const SourceManager &sources, DiagnosticEngine &diags, co
 // The command
 //===----------------------------------------------------------------------===//
 
-static void print(const Algorithm &algo, bool inPlace, const Judgement &verdict, llvm::raw_ostream &os) {
-  os << algo.name << ": " << algo.coll << ", " << algo.gpus.size() << " ranks, " << (inPlace ? "in place" : "out of place");
+static void print(const Algorithm &algo, bool inPlace, const Judgement &verdict,
+                  llvm::raw_ostream &os) {
+  os << algo.name << ": " << algo.coll << ", " << algo.gpus.size() << " ranks, "
+     << (inPlace ? "in place" : "out of place");
   if (verdict.root)
     os << ", root " << *verdict.root;
   os << ": contract " << verdict.contract;
   if (verdict.depth != Judgement::Unknown)
-    os << ", depth " << (verdict.depth == Judgement::None ? "none" : std::to_string(verdict.leastDepth));
+    os << ", depth "
+       << (verdict.depth == Judgement::None
+               ? "none"
+               : std::to_string(verdict.leastDepth));
   if (verdict.races)
     os << ", races " << (*verdict.races ? "yes" : "no");
   os << "\n";
 }
 
-void msccl::checkXml(SourceManager &sources, DiagnosticEngine &diags, llvm::StringRef path, llvm::raw_ostream &os) {
+void msccl::checkXml(SourceManager &sources, DiagnosticEngine &diags,
+                     llvm::StringRef path, llvm::raw_ostream &os) {
   FileId file = openXml(sources, diags, path);
   if (file == noFile)
     return;
   std::optional<Algorithm> algo = readXml(sources, diags, file);
-  if (!algo)
+  if (!algo) {
+    os << path << ": contract parse-error\n";
     return;
+  }
   if (!shapeOf(*algo).divides) {
-    diags.error(Slug::XmlValue, attributeOf(sources, algo->range, "nchunksperloop"),
-                llvm::Twine(algo->chunks) + " chunks cannot be split among " + llvm::Twine(algo->gpus.size()) + " ranks").emit();
+    diags
+        .error(Slug::XmlValue,
+               attributeOf(sources, algo->range, "nchunksperloop"),
+               llvm::Twine(algo->chunks) + " chunks cannot be split among " +
+                   llvm::Twine(algo->gpus.size()) + " ranks")
+        .emit();
     return;
   }
   LintResult found = lint(sources, diags, *algo);

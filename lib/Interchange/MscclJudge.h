@@ -13,18 +13,19 @@ struct Judgement {
   /// undefined-shared-connection, unknown-COLL, unknown-size.
   std::string contract;
   enum Depth : uint8_t { Unknown, Exists, None } depth = Unknown;
-  uint32_t leastDepth = 0; ///< messages a FIFO must hold, if one is enough
+  uint32_t leastDepth = 0;   ///< messages a FIFO must hold, if one is enough
   std::optional<bool> races; ///< empty: was not looked at
   std::optional<Rank> root;  ///< of a broadcast or reduce
 };
 
 /// How the structure is: what makes running it meaningless.
 struct LintResult {
-  bool isShared = false;     ///< two blocks use one end of a connection
-  bool isNeverDone = false;  ///< messages do not match, or waits for no flag
+  bool isShared = false;    ///< two blocks use one end of a connection
+  bool isNeverDone = false; ///< messages do not match, or waits for no flag
 };
 /// Errors and warnings that need no run.
-LintResult lint(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algorithm);
+LintResult lint(const SourceManager &sources, DiagnosticEngine &diags,
+                const Algorithm &algorithm);
 
 /// The k-th send of a connection and the k-th receive.
 struct MessagePair {
@@ -34,10 +35,13 @@ struct MessagePair {
 std::vector<MessagePair> matchMessages(const Algorithm &algorithm);
 
 /// Reads nothing but `algorithm`; errors go to `diags`.
-Judgement judge(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algorithm, const LintResult &lint, bool inPlace);
+Judgement judge(const SourceManager &sources, DiagnosticEngine &diags,
+                const Algorithm &algorithm, const LintResult &lint,
+                bool inPlace);
 
 /// Reads, checks and prints a line for each variant to `os`.
-void checkXml(SourceManager &sources, DiagnosticEngine &diags, llvm::StringRef path, llvm::raw_ostream &os);
+void checkXml(SourceManager &sources, DiagnosticEngine &diags,
+              llvm::StringRef path, llvm::raw_ostream &os);
 
 } // namespace coll::msccl
 

@@ -1,10 +1,11 @@
 //===- MscclLint.cpp - What is wrong with an XML without running it -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Connections: a channel between two ranks has one block on either side, and the
-// k-th send meets the k-th receive. Dependencies: somebody raises the flag, nops
-// are where loaders want them, and do not wait in a circle (circles with steps are
-// left to findDeadlock). Limits: of the runtimes that load such files.
+// Connections: a channel between two ranks has one block on either side, and
+// the k-th send meets the k-th receive. Dependencies: somebody raises the flag,
+// nops are where loaders want them, and do not wait in a circle (circles with
+// steps are left to findDeadlock). Limits: of the runtimes that load such
+// files.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/MscclJudge.h"
@@ -28,7 +29,8 @@ struct Side {
 
 class Linter {
 public:
-  Linter(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algo)
+  Linter(const SourceManager &sources, DiagnosticEngine &diags,
+         const Algorithm &algo)
       : sources(sources), diags(diags), algo(algo) {}
   LintResult run();
 
@@ -56,14 +58,18 @@ void Linter::share(Rank rank, const Block &block, bool isSend) {
   int32_t peer = isSend ? block.sendPeer : block.recvPeer;
   if (peer < 0)
     return;
-  Connection key = isSend ? Connection(rank, peer, block.channel) : Connection(peer, rank, block.channel);
+  Connection key = isSend ? Connection(rank, peer, block.channel)
+                          : Connection(peer, rank, block.channel);
   Side &side = (isSend ? sends : recvs)[key];
   if (side.block) {
     result.isShared = true;
     diags
-        .error(isSend ? Slug::SendPeerChanShared : Slug::RecvPeerChanShared, block.range,
-               "two thread blocks of rank " + llvm::Twine(rank) + (isSend ? " send to rank " : " receive from rank ") +
-                   llvm::Twine(peer) + " on channel " + llvm::Twine(block.channel))
+        .error(isSend ? Slug::SendPeerChanShared : Slug::RecvPeerChanShared,
+               block.range,
+               "two thread blocks of rank " + llvm::Twine(rank) +
+                   (isSend ? " send to rank " : " receive from rank ") +
+                   llvm::Twine(peer) + " on channel " +
+                   llvm::Twine(block.channel))
         .note(side.block->range, "the other one");
     return;
   }
@@ -80,18 +86,25 @@ void Linter::collect() {
         share(rank, block, isSend);
 }
 
-void Linter::match(const Connection &connection, const Side &send, const Side &recv) {
+void Linter::match(const Connection &connection, const Side &send,
+                   const Side &recv) {
   auto [from, to, channel] = connection;
-  std::string where = "from rank " + std::to_string(from) + " to rank " + std::to_string(to) + " on channel " + std::to_string(channel);
+  std::string where = "from rank " + std::to_string(from) + " to rank " +
+                      std::to_string(to) + " on channel " +
+                      std::to_string(channel);
   size_t common = std::min(send.steps.size(), recv.steps.size());
   for (size_t i = 0; i < common; ++i) {
     if (send.steps[i]->count == recv.steps[i]->count)
       continue;
     result.isNeverDone = true;
     diags
-        .error(Slug::SendRecvCount, attributeOf(sources, recv.steps[i]->range, "cnt"),
-               "message " + llvm::Twine(i + 1) + " " + where + " is received as " + llvm::Twine(recv.steps[i]->count) +
-                   (recv.steps[i]->count == 1 ? " chunk and sent as " : " chunks and sent as ") + llvm::Twine(send.steps[i]->count))
+        .error(Slug::SendRecvCount,
+               attributeOf(sources, recv.steps[i]->range, "cnt"),
+               "message " + llvm::Twine(i + 1) + " " + where +
+                   " is received as " + llvm::Twine(recv.steps[i]->count) +
+                   (recv.steps[i]->count == 1 ? " chunk and sent as "
+                                              : " chunks and sent as ") +
+                   llvm::Twine(send.steps[i]->count))
         .note(send.steps[i]->range, "sent here");
     return; // what follows is shifted
   }
@@ -99,20 +112,32 @@ void Linter::match(const Connection &connection, const Side &send, const Side &r
     return;
   result.isNeverDone = true;
   if (send.steps.size() > common)
-    diags.error(Slug::NeverReceived, send.steps[common]->range, "message " + llvm::Twine(common + 1) + " " + where + " is never received").emit();
+    diags
+        .error(Slug::NeverReceived, send.steps[common]->range,
+               "message " + llvm::Twine(common + 1) + " " + where +
+                   " is never received")
+        .emit();
   else
-    diags.error(Slug::NeverSent, recv.steps[common]->range, "message " + llvm::Twine(common + 1) + " " + where + " is never sent").emit();
+    diags
+        .error(Slug::NeverSent, recv.steps[common]->range,
+               "message " + llvm::Twine(common + 1) + " " + where +
+                   " is never sent")
+        .emit();
 }
 
 void Linter::checkNop(const Block &block, uint32_t s) {
   const coll::msccl::Step &nop = block.steps[s];
   if (nop.depBlock < 0)
     return;
-  bool isFollowed = s + 1 < block.steps.size() && block.steps[s + 1].depBlock >= 0;
+  bool isFollowed =
+      s + 1 < block.steps.size() && block.steps[s + 1].depBlock >= 0;
   if (!isFollowed)
     diags
-        .error(Slug::NopChainRule, nop.range, "a nop that waits is not followed by a step that waits: loaders refuse the file")
-        .help(s + 1 < block.steps.size() ? block.steps[s + 1].range : block.range,
+        .error(Slug::NopChainRule, nop.range,
+               "a nop that waits is not followed by a step that waits: loaders "
+               "refuse the file")
+        .help(s + 1 < block.steps.size() ? block.steps[s + 1].range
+                                         : block.range,
               "the dependency of the last nop belongs to the step itself");
 }
 
@@ -152,45 +177,65 @@ void Linter::checkDependencies(Rank rank, const Gpu &gpu) {
       if (!flaggedStep(gpu, step.depBlock, step.depStep)) {
         result.isNeverDone = true;
         SourceRange other = gpu.blocks[step.depBlock].steps[step.depStep].range;
-        InFlight error = diags.error(Slug::MissingHasdep, step.range,
-                                     "rank " + llvm::Twine(rank) + " waits for step " + llvm::Twine(step.depStep) + " of block " +
-                                         llvm::Twine(step.depBlock) + ", and neither that step nor a later one raises a flag");
-        if (SourceRange value = attributeOf(sources, other, "hasdep"); value != other)
+        InFlight error = diags.error(
+            Slug::MissingHasdep, step.range,
+            "rank " + llvm::Twine(rank) + " waits for step " +
+                llvm::Twine(step.depStep) + " of block " +
+                llvm::Twine(step.depBlock) +
+                ", and neither that step nor a later one raises a flag");
+        if (SourceRange value = attributeOf(sources, other, "hasdep");
+            value != other)
           error.fix(value, "1", "raise the flag");
         else
           error.help(other, "hasdep=\"1\" raises the flag");
       } else if (waitsForItself(gpu, b, s)) {
         result.isNeverDone = true;
-        diags.error(Slug::Deadlock, step.range, "rank " + llvm::Twine(rank) + " waits, through nops, for what comes after this step").emit();
+        diags
+            .error(Slug::Deadlock, step.range,
+                   "rank " + llvm::Twine(rank) +
+                       " waits, through nops, for what comes after this step")
+            .emit();
       }
     }
 }
 
-void Linter::limit(SourceRange range, const llvm::Twine &message) { diags.warning(Slug::RuntimeLimit, range, message).emit(); }
+void Linter::limit(SourceRange range, const llvm::Twine &message) {
+  diags.warning(Slug::RuntimeLimit, range, message).emit();
+}
 
 void Linter::checkBlockLimits(Rank rank, const Gpu &gpu) {
   if (gpu.blocks.size() > 216)
-    limit(gpu.range, "rank " + llvm::Twine(rank) + " has " + llvm::Twine(gpu.blocks.size()) + " thread blocks; microsoft/msccl takes 216");
+    limit(gpu.range, "rank " + llvm::Twine(rank) + " has " +
+                         llvm::Twine(gpu.blocks.size()) +
+                         " thread blocks; microsoft/msccl takes 216");
   std::map<std::pair<bool, uint32_t>, uint32_t> perChannel;
   bool said = false;
   for (const Block &block : gpu.blocks) {
     if (block.steps.size() > 256)
-      limit(block.range, "a thread block of " + llvm::Twine(block.steps.size()) + " steps; the runtimes take 256");
+      limit(block.range, "a thread block of " +
+                             llvm::Twine(block.steps.size()) +
+                             " steps; the runtimes take 256");
     if (block.sendPeer >= 0)
       ++perChannel[{true, block.channel}];
     if (block.recvPeer >= 0)
       ++perChannel[{false, block.channel}];
     for (const coll::msccl::Step &step : block.steps) {
       if (step.count > 71 && !std::exchange(said, true))
-        limit(attributeOf(sources, step.range, "cnt"), "a step of " + llvm::Twine(step.count) + " chunks; the runtimes take 71");
+        limit(attributeOf(sources, step.range, "cnt"),
+              "a step of " + llvm::Twine(step.count) +
+                  " chunks; the runtimes take 71");
       if (step.depBlock > 127 && !std::exchange(said, true))
-        limit(attributeOf(sources, step.range, "depid"), "a dependency on block " + llvm::Twine(step.depBlock) + "; Azure's executor takes 127");
+        limit(attributeOf(sources, step.range, "depid"),
+              "a dependency on block " + llvm::Twine(step.depBlock) +
+                  "; Azure's executor takes 127");
     }
   }
   for (const auto &[channel, count] : perChannel)
     if (count > 32)
-      limit(gpu.range, llvm::Twine(count) + " thread blocks of rank " + llvm::Twine(rank) + (channel.first ? " send" : " receive") +
-                           " on channel " + llvm::Twine(channel.second) + "; the runtimes take 32");
+      limit(gpu.range,
+            llvm::Twine(count) + " thread blocks of rank " + llvm::Twine(rank) +
+                (channel.first ? " send" : " receive") + " on channel " +
+                llvm::Twine(channel.second) + "; the runtimes take 32");
 }
 
 void Linter::checkLimits() {
@@ -201,18 +246,24 @@ void Linter::checkLimits() {
     checkBlockLimits(rank, algo.gpus[rank]);
   }
   if (channels > 32)
-    limit(algo.range, llvm::Twine(channels) + " channels; the runtimes take 32");
+    limit(algo.range,
+          llvm::Twine(channels) + " channels; the runtimes take 32");
   if (channels > algo.channels)
     limit(attributeOf(sources, algo.range, "nchannels"),
-          "'nchannels' is " + llvm::Twine(algo.channels) + " and the highest channel is " + llvm::Twine(channels - 1));
+          "'nchannels' is " + llvm::Twine(algo.channels) +
+              " and the highest channel is " + llvm::Twine(channels - 1));
   if (!algo.inPlace && !algo.outOfPlace)
-    limit(algo.range, "neither 'inplace' nor 'outofplace': no call selects the file");
+    limit(algo.range,
+          "neither 'inplace' nor 'outofplace': no call selects the file");
   std::string missing;
-  for (auto [has, name] : {std::pair(algo.hasOutOfPlace, "outofplace"), {algo.hasMinBytes, "minBytes"}, {algo.hasMaxBytes, "maxBytes"}})
+  for (auto [has, name] : {std::pair(algo.hasOutOfPlace, "outofplace"),
+                           {algo.hasMinBytes, "minBytes"},
+                           {algo.hasMaxBytes, "maxBytes"}})
     if (!has)
       missing += (missing.empty() ? "'" : ", '") + std::string(name) + "'";
   if (!missing.empty() && !algo.hasPreloads())
-    limit(algo.range, "without " + missing + " Azure's loader refuses the file");
+    limit(algo.range,
+          "without " + missing + " Azure's loader refuses the file");
 }
 
 LintResult Linter::run() {
@@ -233,7 +284,8 @@ LintResult Linter::run() {
   return result;
 }
 
-LintResult msccl::lint(const SourceManager &sources, DiagnosticEngine &diags, const Algorithm &algo) {
+LintResult msccl::lint(const SourceManager &sources, DiagnosticEngine &diags,
+                       const Algorithm &algo) {
   return Linter(sources, diags, algo).run();
 }
 
@@ -251,7 +303,8 @@ std::vector<MessagePair> msccl::matchMessages(const Algorithm &algo) {
   for (const auto &[connection, steps] : sent) {
     const auto &others = received[connection];
     for (size_t i = 0; i < std::min(steps.size(), others.size()); ++i)
-      pairs.push_back({steps[i], others[i], std::get<0>(connection), std::get<1>(connection)});
+      pairs.push_back({steps[i], others[i], std::get<0>(connection),
+                       std::get<1>(connection)});
   }
   return pairs;
 }

@@ -1,16 +1,16 @@
 //===- MscclPrograms.cpp - From MSCCL XML to programs ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Thread blocks become blocks, channels tags. A step of n chunks becomes n steps
-// (a step of a program handles one), or one where only messages are counted.
-// A nop becomes the waits of the step after it, and whoever waits for a nop
-// waits for what came before it and for what it waits for.
+// Thread blocks become blocks, channels tags. A step of n chunks becomes n
+// steps (a step of a program handles one), or one where only messages are
+// counted. A nop becomes the waits of the step after it, and whoever waits for
+// a nop waits for what came before it and for what it waits for.
 //
-// The memory of both sides of `inplace` is one buffer, in which the names i and o
-// start at different chunks. Scratch is a buffer, too: the format has a place in
-// it for every iteration of its loop. A program may not load what holds nothing,
-// but XML may, so all memory starts with a content of its own: it shares memory
-// with a buffer of inputs that nothing names.
+// The memory of both sides of `inplace` is one buffer, in which the names i and
+// o start at different chunks. Scratch is a buffer, too: the format has a place
+// in it for every iteration of its loop. A program may not load what holds
+// nothing, but XML may, so all memory starts with a content of its own: it
+// shares memory with a buffer of inputs that nothing names.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/MscclPrograms.h"
@@ -30,14 +30,16 @@ Shape msccl::shapeOf(const Algorithm &algo) {
     shape.in = n / ranks;
   else if (coll == "reduce_scatter")
     shape.out = n / ranks;
-  else if (coll != "allreduce" && coll != "broadcast" && coll != "reduce" && coll != "alltoall")
+  else if (coll != "allreduce" && coll != "broadcast" && coll != "reduce" &&
+           coll != "alltoall")
     shape.isKnown = false;
   if (coll == "allgather" || coll == "reduce_scatter" || coll == "alltoall")
     shape.divides = n % ranks == 0;
   return shape;
 }
 
-PhysicalPlace msccl::placeOf(const Algorithm &algo, bool inPlace, Rank rank, Place place) {
+PhysicalPlace msccl::placeOf(const Algorithm &algo, bool inPlace, Rank rank,
+                             Place place) {
   uint32_t offset = place.offset;
   if (place.space == Space::Scratch)
     return {ScratchBuffer, offset};
@@ -51,7 +53,8 @@ PhysicalPlace msccl::placeOf(const Algorithm &algo, bool inPlace, Rank rank, Pla
   return {OutBuffer, offset};
 }
 
-std::optional<uint32_t> msccl::flaggedStep(const Gpu &gpu, uint32_t block, uint32_t step) {
+std::optional<uint32_t> msccl::flaggedStep(const Gpu &gpu, uint32_t block,
+                                           uint32_t step) {
   const auto &steps = gpu.blocks[block].steps;
   for (; step < steps.size(); ++step)
     if (steps[step].hasDep)
@@ -64,7 +67,8 @@ enum : ExprId { copyExpr, foldExpr };
 
 class Importer {
 public:
-  Importer(const Algorithm &algo, const ImportOptions &options) : algo(algo), options(options) {}
+  Importer(const Algorithm &algo, const ImportOptions &options)
+      : algo(algo), options(options) {}
   ProgramSet run();
 
 private:
@@ -89,8 +93,10 @@ private:
   RankProgram program;
   uint32_t blockId = 0;
   llvm::DenseMap<uint64_t, uint32_t> sendEnds, recvEnds;
-  std::vector<std::vector<uint32_t>> lastStep; // by block and XML step: of the program's steps up to there, the number
-  llvm::SmallVector<BlockWait, 4> waits;       // of the next step
+  std::vector<std::vector<uint32_t>>
+      lastStep; // by block and XML step: of the program's steps up to there,
+                // the number
+  llvm::SmallVector<BlockWait, 4> waits; // of the next step
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
 };
 } // namespace
@@ -111,9 +117,12 @@ void Importer::makeBuffers() {
   for (Rank r = 0; r < algo.gpus.size(); ++r) {
     const Gpu &gpu = algo.gpus[r];
     uint32_t inBase = placeOf(algo, options.inPlace, r, {Space::Input, 0}).part;
-    uint32_t outBase = placeOf(algo, options.inPlace, r, {Space::Output, 0}).part;
+    uint32_t outBase =
+        placeOf(algo, options.inPlace, r, {Space::Output, 0}).part;
     in = std::max(in, gpu.inChunks);
-    out = std::max({out, outBase + std::max(shape.out, gpu.outChunks), options.inPlace ? inBase + std::max(shape.in, gpu.inChunks) : 0});
+    out = std::max(
+        {out, outBase + std::max(shape.out, gpu.outChunks),
+         options.inPlace ? inBase + std::max(shape.in, gpu.inChunks) : 0});
     scratch = std::max(scratch, gpu.scratchChunks);
   }
   addBuffer("in", Buffer::In, std::max(1u, in));
@@ -123,7 +132,8 @@ void Importer::makeBuffers() {
   addBuffer("scratch_start", Buffer::In, scratch);
   auto &pairs = result.members[0].inplacePairs;
   for (Rank r = 0; r < algo.gpus.size(); ++r) {
-    uint32_t base = placeOf(algo, options.inPlace, r, {Space::Input, 0}).part, count = 0;
+    uint32_t base = placeOf(algo, options.inPlace, r, {Space::Input, 0}).part,
+             count = 0;
     if (options.inPlace)
       count = std::max(shape.in, algo.gpus[r].inChunks);
     for (uint32_t i = 0; i < count; ++i)
@@ -148,7 +158,9 @@ Port Importer::channel(Port::Kind kind) {
   bool isSend = kind == Port::Send;
   uint32_t peer = isSend ? block.sendPeer : block.recvPeer;
   auto &ends = isSend ? program.sendEnds : program.recvEnds;
-  auto [it, isNew] = (isSend ? sendEnds : recvEnds).try_emplace(uint64_t(peer) << 32 | block.channel, ends.size());
+  auto [it, isNew] =
+      (isSend ? sendEnds : recvEnds)
+          .try_emplace(uint64_t(peer) << 32 | block.channel, ends.size());
   if (isNew)
     ends.push_back({peer, block.channel});
   Port port{kind};
@@ -158,11 +170,15 @@ Port Importer::channel(Port::Kind kind) {
 
 /// The reduction takes the rank's own chunk first, then the message.
 void Importer::addSource(const coll::msccl::Step &step, uint32_t chunk) {
-  bool isReduction = step.kind == StepKind::RecvReduceCopy || step.kind == StepKind::RecvReduceCopySend;
+  bool isReduction = step.kind == StepKind::RecvReduceCopy ||
+                     step.kind == StepKind::RecvReduceCopySend;
   if (step.kind == StepKind::Reduce)
     program.ports.push_back(memory(Port::Load, step.target, chunk));
   if (readsSource(step.kind))
-    program.ports.push_back(memory(Port::Load, isReduction && options.targetIsSource ? step.target : step.source, chunk));
+    program.ports.push_back(memory(
+        Port::Load,
+        isReduction && options.targetIsSource ? step.target : step.source,
+        chunk));
   if (receives(step.kind))
     program.ports.push_back(channel(Port::Recv));
 }
@@ -193,7 +209,8 @@ void Importer::addWaits(const coll::msccl::Step &step) {
     waitFor(step.depBlock, step.depStep);
 }
 
-void Importer::addStep(const coll::msccl::Step &step, uint32_t chunk, bool isFirst) {
+void Importer::addStep(const coll::msccl::Step &step, uint32_t chunk,
+                       bool isFirst) {
   coll::Step made;
   made.firstPort = program.ports.size();
   addSource(step, chunk);
@@ -247,7 +264,9 @@ void Importer::addRank(Rank r) {
   }
   waits.clear();
   addPreloads();
-  uint32_t preloads = program.blocks.size() > gpu->blocks.size() ? program.blocks.back().steps.size() : 0;
+  uint32_t preloads = program.blocks.size() > gpu->blocks.size()
+                          ? program.blocks.back().steps.size()
+                          : 0;
   for (blockId = 0; blockId < gpu->blocks.size(); ++blockId) {
     waits.clear();
     seen.clear();
@@ -258,11 +277,13 @@ void Importer::addRank(Rank r) {
       if (step.kind == StepKind::Nop)
         continue;
       result.sites.push_back({step.range, kNone});
-      for (uint32_t chunk = 0; chunk < (options.wholeMessages ? 1 : step.count); ++chunk)
+      for (uint32_t chunk = 0; chunk < (options.wholeMessages ? 1 : step.count);
+           ++chunk)
         addStep(step, chunk, chunk == 0);
     }
   }
-  auto &ranks = options.wholeMessages ? result.members[0].outOfPlace : result.members[0].inPlace;
+  auto &ranks = options.wholeMessages ? result.members[0].outOfPlace
+                                      : result.members[0].inPlace;
   ranks.push_back(std::move(program));
 }
 
@@ -289,6 +310,7 @@ ProgramSet Importer::run() {
   return std::move(result);
 }
 
-ProgramSet msccl::importPrograms(const Algorithm &algo, const ImportOptions &options) {
+ProgramSet msccl::importPrograms(const Algorithm &algo,
+                                 const ImportOptions &options) {
   return Importer(algo, options).run();
 }

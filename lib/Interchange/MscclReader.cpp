@@ -40,8 +40,8 @@ private:
         static_cast<xmlParserCtxtPtr>(context)->_private);
   }
   static void onStart(void *context, const xmlChar *name, const xmlChar *,
-                      const xmlChar *, int, const xmlChar **, int count,
-                      int, const xmlChar **attributes);
+                      const xmlChar *, int, const xmlChar **, int count, int,
+                      const xmlChar **attributes);
   static void onEnd(void *context, const xmlChar *, const xmlChar *,
                     const xmlChar *);
   static void onText(void *context, const xmlChar *chars, int length);
@@ -97,10 +97,11 @@ void Reader::fail(Slug slug, SourceRange range, const llvm::Twine &message) {
     xmlStopParser(parser);
 }
 
-/// libxml2 has just read the end of a tag: the tag starts at the last '<', since
-/// no value may hold one.
+/// libxml2 has just read the end of a tag: the tag starts at the last '<',
+/// since no value may hold one.
 SourceRange Reader::here() const {
-  size_t end = std::min<size_t>(std::max<long>(0, xmlByteConsumed(parser)), text.size());
+  size_t end =
+      std::min<size_t>(std::max<long>(0, xmlByteConsumed(parser)), text.size());
   size_t begin = text.substr(0, end).rfind('<');
   if (begin == llvm::StringRef::npos)
     begin = end;
@@ -145,9 +146,12 @@ bool Reader::flag(llvm::StringRef name, std::optional<int64_t> missing) {
 
 Place Reader::place(const char *space, const char *offset, bool isNop) {
   Place result;
-  llvm::StringRef name = (isNop ? get(space).value_or("i") : require(space).value_or("i"));
+  llvm::StringRef name =
+      (isNop ? get(space).value_or("i") : require(space).value_or("i"));
   if (name == "i" || name == "o" || name == "s")
-    result.space = name == "i" ? Space::Input : name == "o" ? Space::Output : Space::Scratch;
+    result.space = name == "i"   ? Space::Input
+                   : name == "o" ? Space::Output
+                                 : Space::Scratch;
   else
     fail(Slug::XmlValue, attributeOf(sources, tag, space),
          llvm::Twine("'") + space + "' is none of i, o and s");
@@ -171,7 +175,8 @@ SourceRange msccl::attributeOf(const SourceManager &sources, SourceRange tag,
       quote = text[i];
       continue;
     }
-    if (i == 0 || !llvm::isSpace(text[i - 1]) || !text.substr(i).starts_with(name))
+    if (i == 0 || !llvm::isSpace(text[i - 1]) ||
+        !text.substr(i).starts_with(name))
       continue;
     llvm::StringRef rest = text.substr(i + name.size()).ltrim();
     if (!rest.consume_front("="))
@@ -223,7 +228,8 @@ void Reader::startGpu() {
   if (hasFailed)
     return;
   if (!gpuIds.insert(id).second)
-    return fail(Slug::XmlStructure, tag, "a second 'gpu' with id " + llvm::Twine(id));
+    return fail(Slug::XmlStructure, tag,
+                "a second 'gpu' with id " + llvm::Twine(id));
   gpu = &algo.gpus[id];
   gpu->range = tag;
   gpu->inChunks = integer("i_chunks", 0, maxXmlChunks);
@@ -244,7 +250,8 @@ void Reader::startBlock() {
   if (hasFailed)
     return;
   if (!blockIds.insert(id).second)
-    return fail(Slug::XmlStructure, tag, "a second 'tb' with id " + llvm::Twine(id));
+    return fail(Slug::XmlStructure, tag,
+                "a second 'tb' with id " + llvm::Twine(id));
   if (gpu->blocks.size() <= id)
     gpu->blocks.resize(id + 1);
   block = &gpu->blocks[id];
@@ -256,7 +263,8 @@ void Reader::startBlock() {
   for (const char *side : {"send", "recv"})
     if ((side[0] == 's' ? block->sendPeer : block->recvPeer) == own)
       fail(Slug::XmlStructure, attributeOf(sources, tag, side),
-           "a block of rank " + llvm::Twine(own) + " has its own rank as a peer");
+           "a block of rank " + llvm::Twine(own) +
+               " has its own rank as a peer");
 }
 
 static std::optional<StepKind> kindOf(llvm::StringRef name) {
@@ -278,7 +286,8 @@ void Reader::startStep() {
   bool isNop = step.kind == StepKind::Nop;
   if (integer("s", 0, INT32_MAX) != int64_t(block->steps.size()))
     return fail(Slug::XmlStructure, attributeOf(sources, tag, "s"),
-                "'s' is not the position of the step in its block, " + llvm::Twine(block->steps.size()));
+                "'s' is not the position of the step in its block, " +
+                    llvm::Twine(block->steps.size()));
   step.source = place("srcbuf", "srcoff", isNop);
   step.target = place("dstbuf", "dstoff", isNop);
   step.count = integer("cnt", isNop ? 0 : 1, maxXmlChunks, isNop ? 0 : 1);
@@ -286,9 +295,12 @@ void Reader::startStep() {
   step.depStep = integer("deps", -1, INT32_MAX, -1);
   step.hasDep = flag("hasdep", 0);
   if (sends(step.kind) && block->sendPeer < 0)
-    return fail(Slug::XmlStructure, tag, "'" + type + "' sends, and its block has no rank to send to");
+    return fail(Slug::XmlStructure, tag,
+                "'" + type + "' sends, and its block has no rank to send to");
   if (receives(step.kind) && block->recvPeer < 0)
-    return fail(Slug::XmlStructure, tag, "'" + type + "' receives, and its block has no rank to receive from");
+    return fail(Slug::XmlStructure, tag,
+                "'" + type +
+                    "' receives, and its block has no rank to receive from");
   block->steps.push_back(step);
 }
 
@@ -296,15 +308,21 @@ void Reader::start(llvm::StringRef name, const Attributes &list) {
   attributes = &list;
   tag = here();
   if (++elements > maxXmlElements)
-    return fail(Slug::XmlTooLarge, tag, "more than " + llvm::Twine(maxXmlElements) + " elements");
+    return fail(Slug::XmlTooLarge, tag,
+                "more than " + llvm::Twine(maxXmlElements) + " elements");
   static const llvm::StringRef parents[] = {"", "algo", "gpu", "tb"};
-  uint32_t level = name == "algo" ? 0 : name == "gpu" ? 1 : name == "tb" || name == "copy" ? 2 : name == "step" ? 3 : 4;
+  uint32_t level = name == "algo"                   ? 0
+                   : name == "gpu"                  ? 1
+                   : name == "tb" || name == "copy" ? 2
+                   : name == "step"                 ? 3
+                                                    : 4;
   if (level == 4)
     return fail(Slug::XmlStructure, tag, "no element is called '" + name + "'");
   if (level != depth || (level == 3 && !block))
     return fail(Slug::XmlStructure, tag,
                 level == 0 ? llvm::Twine("'algo' stands in another element")
-                           : "'" + name + "' does not stand in '" + parents[level] + "'");
+                           : "'" + name + "' does not stand in '" +
+                                 parents[level] + "'");
   ++depth;
   if (name == "algo")
     startAlgo();
@@ -333,31 +351,41 @@ void Reader::checkDependency(const Gpu &of, uint32_t own, const Step &step) {
   if (step.depBlock < 0 && step.depStep < 0)
     return;
   if (step.depBlock < 0 || step.depStep < 0)
-    return fail(Slug::XmlStructure, step.range, "only one of 'depid' and 'deps' names something");
-  if (size_t(step.depBlock) >= of.blocks.size() || size_t(step.depStep) >= of.blocks[step.depBlock].steps.size())
+    return fail(Slug::XmlStructure, step.range,
+                "only one of 'depid' and 'deps' names something");
+  if (size_t(step.depBlock) >= of.blocks.size() ||
+      size_t(step.depStep) >= of.blocks[step.depBlock].steps.size())
     return fail(Slug::XmlStructure, attributeOf(sources, step.range, "deps"),
-                "a dependency on step " + llvm::Twine(step.depStep) + " of block " + llvm::Twine(step.depBlock) +
+                "a dependency on step " + llvm::Twine(step.depStep) +
+                    " of block " + llvm::Twine(step.depBlock) +
                     ", which does not exist");
   if (uint32_t(step.depBlock) == own)
-    fail(Slug::XmlStructure, attributeOf(sources, step.range, "depid"), "a dependency of a block on itself");
+    fail(Slug::XmlStructure, attributeOf(sources, step.range, "depid"),
+         "a dependency of a block on itself");
 }
 
 void Reader::checkGpu(const Gpu &of) {
   for (const Preload &preload : of.preloads)
-    if (uint32_t(preload.from) >= of.inChunks || uint32_t(preload.to) >= of.outChunks)
-      fail(Slug::XmlOutOfRange, preload.range, "a copy beyond the chunks of its gpu");
+    if (uint32_t(preload.from) >= of.inChunks ||
+        uint32_t(preload.to) >= of.outChunks)
+      fail(Slug::XmlOutOfRange, preload.range,
+           "a copy beyond the chunks of its gpu");
   for (uint32_t b = 0; b < of.blocks.size() && !hasFailed; ++b) {
     if (!of.blocks[b].range.isValid())
-      return fail(Slug::XmlStructure, of.range, "there is no 'tb' with id " + llvm::Twine(b));
+      return fail(Slug::XmlStructure, of.range,
+                  "there is no 'tb' with id " + llvm::Twine(b));
     for (const Step &step : of.blocks[b].steps) {
       checkDependency(of, b, step);
       bool readsBoth = step.kind == StepKind::Reduce;
-      if ((readsSource(step.kind) || readsBoth) && !isInRange(of, step.source, step.count))
+      if ((readsSource(step.kind) || readsBoth) &&
+          !isInRange(of, step.source, step.count))
         fail(Slug::XmlOutOfRange, attributeOf(sources, step.range, "srcoff"),
-             llvm::Twine(step.count) + " chunks from " + describe(step.source) + " are beyond what the gpu has");
+             llvm::Twine(step.count) + " chunks from " + describe(step.source) +
+                 " are beyond what the gpu has");
       if (writesTarget(step.kind) && !isInRange(of, step.target, step.count))
         fail(Slug::XmlOutOfRange, attributeOf(sources, step.range, "dstoff"),
-             llvm::Twine(step.count) + " chunks from " + describe(step.target) + " are beyond what the gpu has");
+             llvm::Twine(step.count) + " chunks from " + describe(step.target) +
+                 " are beyond what the gpu has");
     }
   }
 }
@@ -367,7 +395,8 @@ void Reader::finish() {
     return fail(Slug::XmlSyntax, {file, 0, 0}, "no 'algo' element");
   for (uint32_t id = 0; id < algo.gpus.size() && !hasFailed; ++id) {
     if (!algo.gpus[id].range.isValid())
-      return fail(Slug::XmlStructure, algo.range, "there is no 'gpu' with id " + llvm::Twine(id));
+      return fail(Slug::XmlStructure, algo.range,
+                  "there is no 'gpu' with id " + llvm::Twine(id));
     checkGpu(algo.gpus[id]);
   }
 }
@@ -380,23 +409,28 @@ static llvm::StringRef stringOf(const xmlChar *text) {
   return reinterpret_cast<const char *>(text);
 }
 
-void Reader::onStart(void *context, const xmlChar *name, const xmlChar *, const xmlChar *, int, const xmlChar **,
-                     int count, int, const xmlChar **attributes) {
+void Reader::onStart(void *context, const xmlChar *name, const xmlChar *,
+                     const xmlChar *, int, const xmlChar **, int count, int,
+                     const xmlChar **attributes) {
   Reader &reader = of(context);
   if (reader.hasFailed)
     return;
   if (count > int(maxXmlAttributes))
-    return reader.fail(Slug::XmlTooLarge, reader.here(), "more than " + llvm::Twine(maxXmlAttributes) + " attributes");
+    return reader.fail(Slug::XmlTooLarge, reader.here(),
+                       "more than " + llvm::Twine(maxXmlAttributes) +
+                           " attributes");
   Attributes list;
   for (int i = 0; i < count; ++i) {
     const xmlChar **attribute = attributes + 5 * i;
-    llvm::StringRef value(reinterpret_cast<const char *>(attribute[3]), attribute[4] - attribute[3]);
+    llvm::StringRef value(reinterpret_cast<const char *>(attribute[3]),
+                          attribute[4] - attribute[3]);
     list.push_back({stringOf(attribute[0]), value});
   }
   reader.start(stringOf(name), list);
 }
 
-void Reader::onEnd(void *context, const xmlChar *name, const xmlChar *, const xmlChar *) {
+void Reader::onEnd(void *context, const xmlChar *name, const xmlChar *,
+                   const xmlChar *) {
   Reader &reader = of(context);
   --reader.depth;
   if (stringOf(name) == "tb")
@@ -410,26 +444,34 @@ void Reader::onText(void *context, const xmlChar *chars, int length) {
     reader.fail(Slug::XmlStructure, reader.here(), "text between elements");
 }
 
-void Reader::onDocType(void *context, const xmlChar *, const xmlChar *, const xmlChar *) {
+void Reader::onDocType(void *context, const xmlChar *, const xmlChar *,
+                       const xmlChar *) {
   Reader &reader = of(context);
-  reader.fail(Slug::XmlSyntax, reader.here(), "a document type, which is not read");
+  reader.fail(Slug::XmlSyntax, reader.here(),
+              "a document type, which is not read");
 }
 
 void Reader::onError(void *context, const xmlError *error) {
   Reader &reader = of(context);
   if (reader.hasFailed || error->level < XML_ERR_ERROR)
     return;
-  llvm::StringRef message = llvm::StringRef(error->message ? error->message : "not well-formed").trim();
-  std::string words = message.empty() ? "not well-formed" : llvm::toLower(message.front()) + message.drop_front().str();
+  llvm::StringRef message =
+      llvm::StringRef(error->message ? error->message : "not well-formed")
+          .trim();
+  std::string words = message.empty() ? "not well-formed"
+                                      : llvm::toLower(message.front()) +
+                                            message.drop_front().str();
   if (error->code == XML_ERR_DOCUMENT_END)
     words = "something follows the end of the document";
-  uint32_t at = std::min<size_t>(std::max<long>(0, xmlByteConsumed(reader.parser)), reader.text.size());
+  uint32_t at = std::min<size_t>(
+      std::max<long>(0, xmlByteConsumed(reader.parser)), reader.text.size());
   reader.fail(Slug::XmlSyntax, {reader.file, at, at}, words);
 }
 
 std::optional<Algorithm> Reader::read() {
   const llvm::UTF8 *begin = text.bytes_begin();
-  if (text.contains('\0') || !llvm::isLegalUTF8String(&begin, text.bytes_end())) {
+  if (text.contains('\0') ||
+      !llvm::isLegalUTF8String(&begin, text.bytes_end())) {
     fail(Slug::BadEncoding, {file, 0, 0}, "the file is not UTF-8");
     return std::nullopt;
   }
@@ -460,19 +502,28 @@ std::optional<Algorithm> Reader::read() {
   return std::move(algo);
 }
 
-std::optional<Algorithm> msccl::readXml(const SourceManager &sources, DiagnosticEngine &diags, FileId file) {
+std::optional<Algorithm> msccl::readXml(const SourceManager &sources,
+                                        DiagnosticEngine &diags, FileId file) {
   return Reader(sources, diags, file).read();
 }
 
-FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags, llvm::StringRef path) {
+FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
+                      llvm::StringRef path) {
   uint64_t size = 0;
   if (!llvm::sys::fs::file_size(path, size) && size > maxXmlBytes) {
-    diags.error(Slug::FileTooLarge, {}, "'" + path + "' is larger than " + llvm::Twine(maxXmlBytes >> 20) + " MiB").emit();
+    diags
+        .error(Slug::FileTooLarge, {},
+               "'" + path + "' is larger than " +
+                   llvm::Twine(maxXmlBytes >> 20) + " MiB")
+        .emit();
     return noFile;
   }
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer) {
-    diags.error(Slug::UnreadableFile, {}, "cannot read '" + path + "': " + buffer.getError().message()).emit();
+    diags
+        .error(Slug::UnreadableFile, {},
+               "cannot read '" + path + "': " + buffer.getError().message())
+        .emit();
     return noFile;
   }
   return sources.add(path.str(), (*buffer)->getBuffer().str());
