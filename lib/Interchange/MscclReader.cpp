@@ -316,6 +316,9 @@ void Reader::start(llvm::StringRef name, const Attributes &list) {
                    : name == "tb" || name == "copy" ? 2
                    : name == "step"                 ? 3
                                                     : 4;
+  if (depth == 0 && level != 0)
+    return fail(Slug::XmlSyntax, tag,
+                "the document is a '" + name + "', not an 'algo'");
   if (level == 4)
     return fail(Slug::XmlStructure, tag, "no element is called '" + name + "'");
   if (level != depth || (level == 3 && !block))
@@ -339,6 +342,10 @@ void Reader::start(llvm::StringRef name, const Attributes &list) {
 //===----------------------------------------------------------------------===//
 // The whole file
 //===----------------------------------------------------------------------===//
+
+static std::string chunks(uint32_t count) {
+  return std::to_string(count) + (count == 1 ? " chunk" : " chunks");
+}
 
 static bool isInRange(const Gpu &gpu, Place place, uint32_t count) {
   uint32_t chunks = place.space == Space::Input    ? gpu.inChunks
@@ -380,12 +387,12 @@ void Reader::checkGpu(const Gpu &of) {
       if ((readsSource(step.kind) || readsBoth) &&
           !isInRange(of, step.source, step.count))
         fail(Slug::XmlOutOfRange, attributeOf(sources, step.range, "srcoff"),
-             llvm::Twine(step.count) + " chunks from " + describe(step.source) +
-                 " are beyond what the gpu has");
+             chunks(step.count) + " from " + describe(step.source) +
+                 ": more than the gpu has");
       if (writesTarget(step.kind) && !isInRange(of, step.target, step.count))
         fail(Slug::XmlOutOfRange, attributeOf(sources, step.range, "dstoff"),
-             llvm::Twine(step.count) + " chunks from " + describe(step.target) +
-                 " are beyond what the gpu has");
+             chunks(step.count) + " from " + describe(step.target) +
+                 ": more than the gpu has");
     }
   }
 }
