@@ -76,7 +76,8 @@ def benchCompile(folder):
         if output.exists():
             cells.append(cell(output.stat().st_size / MIB, sizeBound, "MiB"))
             output.unlink()
-        print("%-34s %s" % (what, " ".join(text for text, _ in cells)).rstrip(), flush=True)
+        line = "%-34s %s" % (what, " ".join(text for text, _ in cells))
+        print(line.rstrip(), flush=True)
         good = good and not any(over for _, over in cells)
     return good
 
