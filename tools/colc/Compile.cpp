@@ -4,6 +4,7 @@
 #include "tools/colc/Compile.h"
 
 #include "lib/Driver/Plans.h"
+#include "lib/Interchange/MscclExport.h"
 #include "lib/Transforms/ProgramToIR.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -78,6 +79,22 @@ static void emitPrograms(Session &session, const Options &options,
     }
   writeOutput(session, options.output,
               [&](llvm::raw_ostream &out) { out << text; });
+}
+
+static void emitXml(Session &session, const Options &options,
+                    const std::vector<CompiledSchedule> &schedules) {
+  if (schedules.size() != 1 || schedules[0].instances.size() != 1) {
+    session
+        .usage("--emit=xml writes one schedule at one number of ranks: "
+               "--schedule, --ranks")
+        .emit();
+    return;
+  }
+  const ProgramSet &programs = schedules[0].instances[0].scheduled->programs;
+  if (auto algorithm = msccl::exportPrograms(programs, session.diags))
+    writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
+      msccl::writeXml(*algorithm, os);
+    });
 }
 
 /// The base name of F.o and F.h.
@@ -167,6 +184,8 @@ void coll::compile(Session &session, const Options &options) {
     return;
   if (options.emit == Emit::Program)
     return emitPrograms(session, options, schedules);
+  if (options.emit == Emit::Xml)
+    return emitXml(session, options, schedules);
   std::vector<Plan> plans;
   for (const CompiledSchedule &schedule : schedules) {
     std::optional<Plan> plan = planOf(session, schedule);

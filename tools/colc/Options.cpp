@@ -52,16 +52,18 @@ struct Flags {
   cl::opt<Emit> emit{
       "emit", cl::desc("what to write:"), cl::init(Emit::Object),
       cl::cat(category),
-      cl::values(clEnumValN(Emit::Ast, "ast", "the syntax tree, as source"),
-                 clEnumValN(Emit::Coll, "coll", "the algorithm level"),
-                 clEnumValN(Emit::Program, "program",
-                            "the program of every class of ranks"),
-                 clEnumValN(Emit::Kernel, "kernel", "kernel IR"),
-                 clEnumValN(Emit::Llvm, "llvm", "LLVM IR, optimized"),
-                 clEnumValN(Emit::Asm, "asm", "assembly"),
-                 clEnumValN(Emit::Object, "obj", "F.o and F.h (default)"),
-                 clEnumValN(Emit::Report, "report",
-                            "volume, steps, scratch per rank"))};
+      cl::values(
+          clEnumValN(Emit::Ast, "ast", "the syntax tree, as source"),
+          clEnumValN(Emit::Coll, "coll", "the algorithm level"),
+          clEnumValN(Emit::Program, "program",
+                     "the program of every class of ranks"),
+          clEnumValN(Emit::Kernel, "kernel", "kernel IR"),
+          clEnumValN(Emit::Llvm, "llvm", "LLVM IR, optimized"),
+          clEnumValN(Emit::Asm, "asm", "assembly"),
+          clEnumValN(Emit::Object, "obj", "F.o and F.h (default)"),
+          clEnumValN(Emit::Report, "report", "volume, steps, scratch per rank"),
+          clEnumValN(Emit::Xml, "xml",
+                     "the XML of MSCCL, if it can hold the schedule"))};
   cl::opt<std::string> dtypes{
       "dtypes",
       cl::desc("element types to compile for, or 'all' (default f32,f16,bf16)"),

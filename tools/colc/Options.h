@@ -13,7 +13,7 @@
 
 namespace coll {
 
-enum class Emit { Ast, Coll, Program, Kernel, Llvm, Asm, Object, Report };
+enum class Emit { Ast, Coll, Program, Kernel, Llvm, Asm, Object, Report, Xml };
 
 struct Options {
   std::string file, schedule, output, explain;
