@@ -66,6 +66,11 @@ private:
   bool flag(llvm::StringRef name, std::optional<int64_t> missing);
   Place place(const char *space, const char *offset, bool isNop);
   void fail(Slug slug, SourceRange range, const llvm::Twine &message);
+  /// Last in a callback: attributes point into what this frees.
+  void stopIfFailed() {
+    if (hasFailed)
+      xmlStopParser(parser);
+  }
   SourceRange here() const;
 
   const SourceManager &sources;
@@ -93,8 +98,6 @@ void Reader::fail(Slug slug, SourceRange range, const llvm::Twine &message) {
   if (!hasFailed)
     diags.error(slug, range, message).emit();
   hasFailed = true;
-  if (parser)
-    xmlStopParser(parser);
 }
 
 /// libxml2 has just read the end of a tag: the tag starts at the last '<',
@@ -423,17 +426,18 @@ void Reader::onStart(void *context, const xmlChar *name, const xmlChar *,
   if (reader.hasFailed)
     return;
   if (count > int(maxXmlAttributes))
-    return reader.fail(Slug::XmlTooLarge, reader.here(),
-                       "more than " + llvm::Twine(maxXmlAttributes) +
-                           " attributes");
+    reader.fail(Slug::XmlTooLarge, reader.here(),
+                "more than " + llvm::Twine(maxXmlAttributes) + " attributes");
   Attributes list;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count && !reader.hasFailed; ++i) {
     const xmlChar **attribute = attributes + 5 * i;
     llvm::StringRef value(reinterpret_cast<const char *>(attribute[3]),
                           attribute[4] - attribute[3]);
     list.push_back({stringOf(attribute[0]), value});
   }
-  reader.start(stringOf(name), list);
+  if (!reader.hasFailed)
+    reader.start(stringOf(name), list);
+  reader.stopIfFailed();
 }
 
 void Reader::onEnd(void *context, const xmlChar *name, const xmlChar *,
@@ -449,6 +453,7 @@ void Reader::onText(void *context, const xmlChar *chars, int length) {
   llvm::StringRef text(reinterpret_cast<const char *>(chars), length);
   if (!text.trim().empty())
     reader.fail(Slug::XmlStructure, reader.here(), "text between elements");
+  reader.stopIfFailed();
 }
 
 void Reader::onDocType(void *context, const xmlChar *, const xmlChar *,
@@ -456,6 +461,7 @@ void Reader::onDocType(void *context, const xmlChar *, const xmlChar *,
   Reader &reader = of(context);
   reader.fail(Slug::XmlSyntax, reader.here(),
               "a document type, which is not read");
+  reader.stopIfFailed();
 }
 
 void Reader::onError(void *context, const xmlError *error) {
