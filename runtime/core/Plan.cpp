@@ -301,4 +301,12 @@ StepText describeStep(const coll_plan &plan, const coll_class &cls,
   return text;
 }
 
+std::string lastPart(const std::string &text, size_t length) {
+  constexpr std::string_view dots = "...";
+  assert(length >= dots.size());
+  if (text.size() <= length)
+    return text;
+  return std::string(dots) + text.substr(text.size() - (length - dots.size()));
+}
+
 } // namespace coll

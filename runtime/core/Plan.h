@@ -73,6 +73,9 @@ struct StepText {
 };
 StepText describeStep(const coll_plan &plan, const coll_class &cls,
                       std::span<const uint32_t> words, uint32_t step);
+/// `text` in at most `length` bytes; its end is kept, since the line number of
+/// a place stands there: "...rc/ring.coll:14:5".
+std::string lastPart(const std::string &text, size_t length);
 
 } // namespace coll
 

@@ -145,7 +145,8 @@ void Waiting::show(uint64_t since) {
   position.sinceNs = since;
   position.state = place.state;
   position.peer = waitsForPeer() ? int(place.peer) : -1;
-  copyText(position.where, sizeof position.where, step.where);
+  copyText(position.where, sizeof position.where,
+           lastPart(step.where, sizeof position.where - 1));
   copyText(position.what, sizeof position.what, step.what);
   comm.board().publishPosition(block, position);
   isShown = true;

@@ -119,6 +119,11 @@ TEST(Plan, StepsAreNamedByTheirSource) {
   EXPECT_EQ(describeStep(plan.plan(), cls, words, 1000).where, "");
 }
 
+TEST(Plan, LongPlacesKeepTheirLineNumber) {
+  EXPECT_EQ(lastPart("ring.coll:14:5", 14), "ring.coll:14:5");
+  EXPECT_EQ(lastPart("ring.coll:14:5", 13), "....coll:14:5");
+}
+
 TEST(Plan, ScaleOfStorage) {
   coll_plan_ranks ranks = {};
   EXPECT_EQ(storageScale(ranks, COLL_F16), 1u);
