@@ -87,9 +87,16 @@ void msccl::writeXml(const Algorithm &algo, llvm::raw_ostream &os) {
   os << "<algo name=\"" << escape(algo.name) << "\" proto=\"" << algo.protocol
      << "\" nchannels=\"" << algo.channels << "\" nchunksperloop=\""
      << algo.chunks << "\" ngpus=\"" << algo.gpus.size() << "\" coll=\""
-     << escape(algo.coll) << "\" inplace=\"" << algo.inPlace
-     << "\" outofplace=\"" << algo.outOfPlace << "\" minBytes=\""
-     << algo.minBytes << "\" maxBytes=\"" << algo.maxBytes << "\">\n";
+     << (algo.isAzureName ? "reducescatter" : escape(algo.coll))
+     << "\" inplace=\"" << algo.inPlace << "\"";
+  // What is absent has defaults that differ between loaders.
+  if (algo.hasOutOfPlace)
+    os << " outofplace=\"" << algo.outOfPlace << "\"";
+  if (algo.hasMinBytes)
+    os << " minBytes=\"" << algo.minBytes << "\"";
+  if (algo.hasMaxBytes)
+    os << " maxBytes=\"" << algo.maxBytes << "\"";
+  os << ">\n";
   for (uint32_t id = 0; id < algo.gpus.size(); ++id)
     writeGpu(id, algo.gpus[id], os);
   os << "</algo>\n";

@@ -75,6 +75,7 @@ struct Gpu {
 
 struct Algorithm {
   std::string name, protocol, coll;
+  bool isAzureName = false; ///< `coll` is reduce_scatter, spelt reducescatter
   uint32_t channels = 1, chunks = 1; ///< nchannels, nchunksperloop
   bool inPlace = false, outOfPlace = true;
   /// What Azure's loader insists on is there.

@@ -433,6 +433,8 @@ std::optional<Algorithm> Exporter::run() {
   algo.coll = programs.contract;
   algo.protocol = "Simple";
   algo.hasOutOfPlace = algo.hasMinBytes = algo.hasMaxBytes = true;
+  // 0 is no limit to Azure's loader and no size at all to microsoft's.
+  algo.maxBytes = INT32_MAX;
   algo.gpus.resize(programs.numRanks());
   for (Rank r = 0; r < algo.gpus.size(); ++r) {
     if (!exportRank(r))

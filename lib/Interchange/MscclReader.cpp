@@ -207,7 +207,8 @@ void Reader::startAlgo() {
   algo.name = get("name").value_or("").str();
   algo.protocol = get("proto").value_or("Simple").str();
   algo.coll = require("coll").value_or("").str();
-  if (algo.coll == "reducescatter")
+  algo.isAzureName = algo.coll == "reducescatter";
+  if (algo.isAzureName)
     algo.coll = "reduce_scatter";
   llvm::StringRef protocol = algo.protocol;
   if (protocol != "Simple" && protocol != "LL" && protocol != "LL128")
