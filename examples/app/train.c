@@ -1,9 +1,12 @@
 /* train.c - Data-parallel gradient descent with two generated kernels.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Fits y = w x by least squares. Every rank has its own samples; rank 0 hands out the first parameters with the broadcast of parameters.coll, and in
- * every step the gradients are averaged with the ring all-reduce of ring.coll. All ranks must end with the same bits. No MPI is linked: whichever
- * launcher starts the processes (mpirun, torchrun, srun, or COLL_RANK and COLL_NRANKS by hand), the runtime finds the others by its variables.
+ * Fits y = w x by least squares. Every rank has its own samples; rank 0 hands
+ * out the first parameters with the broadcast of parameters.coll, and in every
+ * step the gradients are averaged with the ring all-reduce of ring.coll. All
+ * ranks must end with the same bits. No MPI is linked: whichever launcher
+ * starts the processes (mpirun, torchrun, srun, or COLL_RANK and COLL_NRANKS by
+ * hand), the runtime finds the others by its variables.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +18,8 @@
 
 enum { PARAMETERS = 1000, SAMPLES = 64, STEPS = 60 };
 
-static float weights[PARAMETERS], gradient[PARAMETERS], sum[PARAMETERS], received[PARAMETERS];
+static float weights[PARAMETERS], gradient[PARAMETERS], sum[PARAMETERS],
+    received[PARAMETERS];
 
 static float noise(unsigned *state) { /* in [-1, 1) */
   *state = *state * 1664525u + 1013904223u;
@@ -25,7 +29,8 @@ static float noise(unsigned *state) { /* in [-1, 1) */
 /* The weight that the samples were made with. */
 static float target(int i) { return (float)(i % 17) - 8.0f; }
 
-/* Gradient of the squared error over this rank's samples; each parameter is a problem of its own. */
+/* Gradient of the squared error over this rank's samples; each parameter is a
+ * problem of its own. */
 static float gradients(int rank) {
   float loss = 0;
   unsigned state = 1u + (unsigned)rank;
@@ -43,7 +48,8 @@ static float gradients(int rank) {
 static void check(coll_status status, const char *what) {
   if (status == COLL_OK)
     return;
-  fprintf(stderr, "%s: %s: %s\n", what, coll_status_string(status), coll_last_error());
+  fprintf(stderr, "%s: %s: %s\n", what, coll_status_string(status),
+          coll_last_error());
   exit(1);
 }
 
@@ -57,13 +63,17 @@ int main(void) {
     for (int i = 0; i < PARAMETERS; ++i)
       weights[i] = noise(&state);
   }
-  check(parameters(rank == 0 ? weights : NULL, received, PARAMETERS, COLL_F32, 0, comm, NULL), "parameters");
+  check(parameters(rank == 0 ? weights : NULL, received, PARAMETERS, COLL_F32,
+                   0, comm, NULL),
+        "parameters");
   memcpy(weights, received, sizeof weights);
 
   float loss = 0;
   for (int step = 0; step < STEPS; ++step) {
     loss = gradients(rank);
-    check(allreduce_ring(gradient, sum, PARAMETERS, COLL_F32, COLL_SUM, comm, NULL), "allreduce_ring");
+    check(allreduce_ring(gradient, sum, PARAMETERS, COLL_F32, COLL_SUM, comm,
+                         NULL),
+          "allreduce_ring");
     for (int i = 0; i < PARAMETERS; ++i)
       weights[i] -= sum[i] / (float)ranks;
   }
@@ -77,7 +87,8 @@ int main(void) {
     memcpy(&bits, &weights[i], sizeof bits);
     checksum = checksum * 31u + bits;
   }
-  printf("rank %d of %d: loss %.2e, worst error %.2e, checksum %08x\n", rank, ranks, loss, worst, checksum);
+  printf("rank %d of %d: loss %.2e, worst error %.2e, checksum %08x\n", rank,
+         ranks, loss, worst, checksum);
   check(coll_comm_destroy(comm), "coll_comm_destroy");
   return worst < 1e-3f ? 0 : 1;
 }

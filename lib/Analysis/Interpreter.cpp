@@ -38,7 +38,8 @@ uint32_t coll::bytesOf(coll_dtype dtype) {
   return 0;
 }
 
-uint64_t coll::elementsOf(const ChunkGraph &graph, uint32_t size, const InterpreterCall &call) {
+uint64_t coll::elementsOf(const ChunkGraph &graph, uint32_t size,
+                          const InterpreterCall &call) {
   const SizeSymbol &symbol = graph.sizes[size];
   switch (symbol.kind) {
   case SizeSymbol::Count:
@@ -51,10 +52,14 @@ uint64_t coll::elementsOf(const ChunkGraph &graph, uint32_t size, const Interpre
   return 0;
 }
 
-ElementRange coll::chunkRange(uint64_t elements, uint32_t elementBytes, uint32_t chunk, uint32_t chunks) {
-  const uint64_t perUnit = 16 / elementBytes, units = (elements + perUnit - 1) / perUnit;
+ElementRange coll::chunkRange(uint64_t elements, uint32_t elementBytes,
+                              uint32_t chunk, uint32_t chunks) {
+  const uint64_t perUnit = 16 / elementBytes,
+                 units = (elements + perUnit - 1) / perUnit;
   const uint64_t quotient = units / chunks, longer = units % chunks;
-  auto start = [&](uint64_t c) { return std::min(elements, (c * quotient + std::min(c, longer)) * perUnit); };
+  auto start = [&](uint64_t c) {
+    return std::min(elements, (c * quotient + std::min(c, longer)) * perUnit);
+  };
   return {start(chunk), start(uint64_t(chunk) + 1)};
 }
 
@@ -66,13 +71,19 @@ struct Piece {
 };
 } // namespace
 
-static std::vector<Piece> cut(const ChunkGraph &graph, const InterpreterCall &call, const std::vector<TermGroup> &groups) {
+static std::vector<Piece> cut(const ChunkGraph &graph,
+                              const InterpreterCall &call,
+                              const std::vector<TermGroup> &groups) {
   constexpr uint64_t pieceElements = 1 << 18;
   std::vector<Piece> pieces;
   for (const TermGroup &group : groups) {
-    ElementRange range = chunkRange(elementsOf(graph, group.size, call), bytesOf(call.dtype), group.chunk, graph.sizes[group.size].chunks);
-    for (uint64_t begin = range.begin; begin < range.end; begin += pieceElements)
-      pieces.push_back({&group, begin, std::min(range.end, begin + pieceElements)});
+    ElementRange range =
+        chunkRange(elementsOf(graph, group.size, call), bytesOf(call.dtype),
+                   group.chunk, graph.sizes[group.size].chunks);
+    for (uint64_t begin = range.begin; begin < range.end;
+         begin += pieceElements)
+      pieces.push_back(
+          {&group, begin, std::min(range.end, begin + pieceElements)});
   }
   return pieces;
 }
@@ -84,15 +95,22 @@ static void merge(InterpreterResult &all, const InterpreterResult &part) {
   all.outOfBound += part.outOfBound;
   all.maxError = std::max(all.maxError, part.maxError);
   all.first.insert(all.first.end(), part.first.begin(), part.first.end());
-  auto place = [](const Mismatch &m) { return std::tuple(m.rank, m.cell.buffer, m.cell.part, m.element); };
-  std::sort(all.first.begin(), all.first.end(), [&](const Mismatch &a, const Mismatch &b) { return place(a) < place(b); });
+  auto place = [](const Mismatch &m) {
+    return std::tuple(m.rank, m.cell.buffer, m.cell.part, m.element);
+  };
+  std::sort(all.first.begin(), all.first.end(),
+            [&](const Mismatch &a, const Mismatch &b) {
+              return place(a) < place(b);
+            });
   if (all.first.size() > keptMismatches)
     all.first.resize(keptMismatches);
 }
 
 template <class C>
-static InterpreterResult runAll(const ChunkGraph &graph, const InterpreterCall &call, const std::vector<Piece> &pieces, const Places &places,
-                                unsigned threads) {
+static InterpreterResult runAll(const ChunkGraph &graph,
+                                const InterpreterCall &call,
+                                const std::vector<Piece> &pieces,
+                                const Places &places, unsigned threads) {
   InterpreterResult all;
   std::atomic<size_t> next = 0;
   std::mutex mutex;
@@ -112,7 +130,9 @@ static InterpreterResult runAll(const ChunkGraph &graph, const InterpreterCall &
   return all;
 }
 
-static InterpreterResult run(const ChunkGraph &graph, const InterpreterCall &call, const Places &places, unsigned threads) {
+static InterpreterResult run(const ChunkGraph &graph,
+                             const InterpreterCall &call, const Places &places,
+                             unsigned threads) {
   TermGroups groups = groupTerms(graph, call);
   InterpreterResult result;
   result.error = groups.error;
@@ -139,12 +159,18 @@ static InterpreterResult run(const ChunkGraph &graph, const InterpreterCall &cal
   }
 }
 
-InterpreterResult coll::checkOutputs(const ChunkGraph &graph, const InterpreterCall &call, const PartAddress &inputs, const PartAddress &outputs,
+InterpreterResult coll::checkOutputs(const ChunkGraph &graph,
+                                     const InterpreterCall &call,
+                                     const PartAddress &inputs,
+                                     const PartAddress &outputs,
                                      unsigned threads) {
   return run(graph, call, {&inputs, &outputs, nullptr}, threads);
 }
 
-std::string coll::interpret(const ChunkGraph &graph, const InterpreterCall &call, const PartAddress &inputs,
-                            const std::function<void *(Rank rank, uint32_t buffer, uint32_t part)> &outputs) {
+std::string coll::interpret(
+    const ChunkGraph &graph, const InterpreterCall &call,
+    const PartAddress &inputs,
+    const std::function<void *(Rank rank, uint32_t buffer, uint32_t part)>
+        &outputs) {
   return run(graph, call, {&inputs, nullptr, &outputs}, 1).error;
 }

@@ -8,9 +8,9 @@
 #ifndef COLL_LIB_ANALYSIS_INTERPRETERARITH_H
 #define COLL_LIB_ANALYSIS_INTERPRETERARITH_H
 
+#include "coll/coll.h"
 #include "lib/Analysis/ChunkGraph.h"
 #include "lib/Support/FloatFormats.h"
-#include "coll/coll.h"
 
 #include <cmath>
 #include <cstring>
@@ -34,14 +34,18 @@ inline coll_dtype resolve(ElemType type, coll_dtype dtype) {
   case ElemType::E5M2:
     return COLL_E5M2;
   case ElemType::Accum:
-    return dtype == COLL_F16 || dtype == COLL_BF16 || dtype == COLL_E4M3 || dtype == COLL_E5M2 ? COLL_F32 : dtype;
+    return dtype == COLL_F16 || dtype == COLL_BF16 || dtype == COLL_E4M3 ||
+                   dtype == COLL_E5M2
+               ? COLL_F32
+               : dtype;
   default:
     return dtype;
   }
 }
 
 /// A number of the compute type C as it is after a stay in `storage`.
-template <class C> void roundBlock(const C *in, C *out, size_t n, coll_dtype storage) {
+template <class C>
+void roundBlock(const C *in, C *out, size_t n, coll_dtype storage) {
   auto through = [&]<class Format>(Format) {
     for (size_t i = 0; i < n; ++i)
       out[i] = C(decode<Format>(encode<Format>(in[i])));
@@ -67,7 +71,8 @@ template <class C> void roundBlock(const C *in, C *out, size_t n, coll_dtype sto
   std::memcpy(out, in, n * sizeof(C));
 }
 
-template <class C> void loadBlock(const void *from, C *to, size_t n, coll_dtype dtype) {
+template <class C>
+void loadBlock(const void *from, C *to, size_t n, coll_dtype dtype) {
   auto from16 = [&]<class Format>(Format) {
     const char *bytes = static_cast<const char *>(from);
     for (size_t i = 0; i < n; ++i) {
@@ -94,7 +99,8 @@ template <class C> void loadBlock(const void *from, C *to, size_t n, coll_dtype 
 }
 
 /// Of numbers that are of type dtype already.
-template <class C> void storeBlock(const C *from, void *to, size_t n, coll_dtype dtype) {
+template <class C>
+void storeBlock(const C *from, void *to, size_t n, coll_dtype dtype) {
   auto to16 = [&]<class Format>(Format) {
     char *bytes = static_cast<char *>(to);
     for (size_t i = 0; i < n; ++i) {
@@ -121,7 +127,9 @@ template <class C> void storeBlock(const C *from, void *to, size_t n, coll_dtype
 
 /// Sums and products of integers wrap. Unsigned short would be promoted to int.
 template <class C> struct Wrapping {
-  using U = std::conditional_t<(sizeof(C) < 4), uint32_t, std::make_unsigned_t<std::conditional_t<std::is_integral_v<C>, C, int>>>;
+  using U = std::conditional_t<
+      (sizeof(C) < 4), uint32_t,
+      std::make_unsigned_t<std::conditional_t<std::is_integral_v<C>, C, int>>>;
   static C add(C a, C b) { return C(U(a) + U(b)); }
   static C mul(C a, C b) { return C(U(a) * U(b)); }
 };
@@ -161,7 +169,8 @@ template <class C> C maxOne(C a, C b) {
 }
 
 /// acc = acc op in.
-template <class C> void combineBlock(C *acc, const C *in, size_t n, coll_op op) {
+template <class C>
+void combineBlock(C *acc, const C *in, size_t n, coll_op op) {
   switch (op) {
   case COLL_PROD:
     for (size_t i = 0; i < n; ++i)

@@ -1,11 +1,12 @@
-//===- InterpreterBound.h - Exact results and what rounding may do -*- C++ -*-===//
+//===- InterpreterBound.h - Exact results and what rounding may do -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Beside every number of the compute type goes a wider one, computed without the
-// schedule's roundings, and a bound on the distance between the two: each
-// rounding adds half a unit in the last place of what is rounded, each operation
-// carries the bounds of its operands on (running error analysis; N. Higham,
-// Accuracy and Stability of Numerical Algorithms, section 3.3).
+// Beside every number of the compute type goes a wider one, computed without
+// the schedule's roundings, and a bound on the distance between the two: each
+// rounding adds half a unit in the last place of what is rounded, each
+// operation carries the bounds of its operands on (running error analysis; N.
+// Higham, Accuracy and Stability of Numerical Algorithms, section 3.3).
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_INTERPRETERBOUND_H
@@ -18,10 +19,15 @@
 namespace coll::interpreter {
 
 /// The type that is wide enough to call a result exact.
-template <class C> struct WideOf { using Type = double; };
-template <> struct WideOf<double> { using Type = long double; };
+template <class C> struct WideOf {
+  using Type = double;
+};
+template <> struct WideOf<double> {
+  using Type = long double;
+};
 
-/// Half a unit in the last place, relative; of subnormals, absolute; the largest finite number.
+/// Half a unit in the last place, relative; of subnormals, absolute; the
+/// largest finite number.
 struct FormatBounds {
   double relative, absolute, largest;
 };
@@ -50,8 +56,10 @@ template <class C> struct BoundedBlock {
 
 constexpr double unboundedError = std::numeric_limits<double>::infinity();
 
-/// Rounds what is known to `bound` to `storage`. Beyond its range nothing is known.
-template <class C> void roundBound(BoundedBlock<C> out, size_t n, coll_dtype storage) {
+/// Rounds what is known to `bound` to `storage`. Beyond its range nothing is
+/// known.
+template <class C>
+void roundBound(BoundedBlock<C> out, size_t n, coll_dtype storage) {
   const FormatBounds format = boundsOf(storage);
   for (size_t i = 0; i < n; ++i) {
     double magnitude = std::abs(double(out.exact[i])) + out.bound[i];
@@ -61,7 +69,9 @@ template <class C> void roundBound(BoundedBlock<C> out, size_t n, coll_dtype sto
 }
 
 /// acc = acc op in, computed in the compute type of `accum`.
-template <class C> void combineBound(BoundedBlock<C> acc, BoundedBlock<C> in, size_t n, coll_op op, coll_dtype accum) {
+template <class C>
+void combineBound(BoundedBlock<C> acc, BoundedBlock<C> in, size_t n, coll_op op,
+                  coll_dtype accum) {
   using X = typename WideOf<C>::Type;
   // The wide type rounds too, by far less.
   constexpr double wide = 2 * double(std::numeric_limits<X>::epsilon());
@@ -69,14 +79,17 @@ template <class C> void combineBound(BoundedBlock<C> acc, BoundedBlock<C> in, si
   case COLL_MIN:
   case COLL_MAX:
     for (size_t i = 0; i < n; ++i) {
-      acc.exact[i] = op == COLL_MIN ? minOne(acc.exact[i], in.exact[i]) : maxOne(acc.exact[i], in.exact[i]);
+      acc.exact[i] = op == COLL_MIN ? minOne(acc.exact[i], in.exact[i])
+                                    : maxOne(acc.exact[i], in.exact[i]);
       acc.bound[i] = std::max(acc.bound[i], in.bound[i]);
     }
     return;
   case COLL_PROD:
     for (size_t i = 0; i < n; ++i) {
-      double a = std::abs(double(acc.exact[i])), b = std::abs(double(in.exact[i]));
-      acc.bound[i] = a * in.bound[i] + b * acc.bound[i] + acc.bound[i] * in.bound[i] + a * b * wide;
+      double a = std::abs(double(acc.exact[i])),
+             b = std::abs(double(in.exact[i]));
+      acc.bound[i] = a * in.bound[i] + b * acc.bound[i] +
+                     acc.bound[i] * in.bound[i] + a * b * wide;
       acc.exact[i] *= in.exact[i];
     }
     return roundBound<C>(acc, n, accum);

@@ -7,11 +7,18 @@
 
 namespace coll::interpreter {
 
-template <class C> void Evaluator<C>::resize(const TermGroup &group, uint64_t elements) {
-  constexpr size_t cacheBytes = 1 << 19, mostElements = 4096, leastElements = 64;
-  size_t perElement = group.numRegisters * (sizeof(C) + (hasBounds ? sizeof(X) + sizeof(double) : 0));
-  stride = std::clamp<size_t>(cacheBytes / perElement / leastElements * leastElements, leastElements, mostElements);
-  stride = std::min<size_t>(stride, (elements + leastElements - 1) / leastElements * leastElements);
+template <class C>
+void Evaluator<C>::resize(const TermGroup &group, uint64_t elements) {
+  constexpr size_t cacheBytes = 1 << 19, mostElements = 4096,
+                   leastElements = 64;
+  size_t perElement =
+      group.numRegisters *
+      (sizeof(C) + (hasBounds ? sizeof(X) + sizeof(double) : 0));
+  stride = std::clamp<size_t>(cacheBytes / perElement / leastElements *
+                                  leastElements,
+                              leastElements, mostElements);
+  stride = std::min<size_t>(stride, (elements + leastElements - 1) /
+                                        leastElements * leastElements);
   values.resize(std::max(values.size(), stride * group.numRegisters));
   if (hasBounds) {
     exacts.resize(std::max(exacts.size(), stride * group.numRegisters));
@@ -21,7 +28,8 @@ template <class C> void Evaluator<C>::resize(const TermGroup &group, uint64_t el
   actuals.resize(std::max(actuals.size(), stride));
 }
 
-template <class C> void Evaluator<C>::run(const TermGroup &group, uint64_t begin, uint64_t end) {
+template <class C>
+void Evaluator<C>::run(const TermGroup &group, uint64_t begin, uint64_t end) {
   resize(group, end - begin);
   for (; begin < end; begin += stride) {
     size_t n = std::min<uint64_t>(stride, end - begin);
@@ -33,7 +41,8 @@ template <class C> void Evaluator<C>::run(const TermGroup &group, uint64_t begin
   }
 }
 
-template <class C> void Evaluator<C>::evaluate(const TermStep &step, uint64_t begin, size_t n) {
+template <class C>
+void Evaluator<C>::evaluate(const TermStep &step, uint64_t begin, size_t n) {
   switch (step.kind) {
   case Term::Leaf:
     return evaluateLeaf(step, begin, n);
@@ -56,20 +65,26 @@ template <class C> void Evaluator<C>::evaluate(const TermStep &step, uint64_t be
   case Term::Add:
     return evaluateFold(step, n, COLL_SUM);
   case Term::Apply:
-    return step.isAverage ? evaluateAverage(step, n) : evaluateFunction(step, n);
+    return step.isAverage ? evaluateAverage(step, n)
+                          : evaluateFunction(step, n);
   }
 }
 
-template <class C> void Evaluator<C>::evaluateLeaf(const TermStep &step, uint64_t begin, size_t n) {
+template <class C>
+void Evaluator<C>::evaluateLeaf(const TermStep &step, uint64_t begin,
+                                size_t n) {
   C *to = numbers(step.target);
   const Buffer &buffer = graph.buffers[step.cell.buffer];
   if (buffer.kind == Buffer::Scalar) {
     size_t index = 0;
     for (uint32_t b = 0; b < step.cell.buffer; ++b)
       index += graph.buffers[b].kind == Buffer::Scalar;
-    std::fill_n(to, n, factorOf<C>(index < call.scalars.size() ? call.scalars[index] : 0));
+    std::fill_n(
+        to, n,
+        factorOf<C>(index < call.scalars.size() ? call.scalars[index] : 0));
   } else {
-    const char *part = static_cast<const char *>((*places.inputs)(step.rank, step.cell.buffer, step.cell.part));
+    const char *part = static_cast<const char *>(
+        (*places.inputs)(step.rank, step.cell.buffer, step.cell.part));
     loadBlock(part + begin * bytesOf(call.dtype), to, n, call.dtype);
   }
   const C factor = factorOf<C>(call.factor);
@@ -86,7 +101,8 @@ template <class C> void Evaluator<C>::evaluateLeaf(const TermStep &step, uint64_
       to[i] = mulOne(to[i], factor);
 }
 
-template <class C> void Evaluator<C>::evaluateFold(const TermStep &step, size_t n, coll_op op) {
+template <class C>
+void Evaluator<C>::evaluateFold(const TermStep &step, size_t n, coll_op op) {
   C *to = numbers(step.target);
   std::copy_n(numbers(step.operands[0]), n, to);
   for (size_t k = 1; k < step.operands.size(); ++k)
@@ -101,13 +117,16 @@ template <class C> void Evaluator<C>::evaluateFold(const TermStep &step, size_t 
 }
 
 /// Integers toward zero.
-template <class C> void Evaluator<C>::evaluateAverage(const TermStep &step, size_t n) {
+template <class C>
+void Evaluator<C>::evaluateAverage(const TermStep &step, size_t n) {
   const C *from = numbers(step.operands[0]);
   C *to = numbers(step.target);
   const uint32_t ranks = graph.numRanks();
   if constexpr (std::is_integral_v<C>) {
     // The number of ranks need not fit a small type.
-    using Wide = std::conditional_t<(sizeof(C) < 4), std::conditional_t<std::is_signed_v<C>, int32_t, uint32_t>, C>;
+    using Wide = std::conditional_t<
+        (sizeof(C) < 4),
+        std::conditional_t<std::is_signed_v<C>, int32_t, uint32_t>, C>;
     for (size_t i = 0; i < n; ++i)
       to[i] = C(Wide(from[i]) / Wide(ranks));
   } else {
@@ -147,7 +166,8 @@ template <class C> struct ScalarPolicy {
 };
 } // namespace
 
-template <class C> static C applyOne(const Function &function, const C *arguments) {
+template <class C>
+static C applyOne(const Function &function, const C *arguments) {
   if constexpr (std::is_floating_point_v<C>) {
     ScalarPolicy<C> p;
     llvm::SmallVector<C, 16> stack;
@@ -157,23 +177,52 @@ template <class C> static C applyOne(const Function &function, const C *argument
     };
     for (const Function::Node &node : function.code)
       switch (node.op) {
-      case Function::Param: stack.push_back(arguments[node.param]); break;
-      case Function::Const: stack.push_back(C(node.value)); break;
-      case Function::Neg: stack.back() = -stack.back(); break;
-      case Function::Add: binary([&](C x, C y) { return p.add(x, y); }); break;
-      case Function::Sub: binary([&](C x, C y) { return p.sub(x, y); }); break;
-      case Function::Mul: binary([&](C x, C y) { return p.mul(x, y); }); break;
-      case Function::Div: binary([&](C x, C y) { return p.div(x, y); }); break;
-      case Function::Min: binary([&](C x, C y) { return p.min(x, y); }); break;
-      case Function::Max: binary([&](C x, C y) { return p.max(x, y); }); break;
-      case Function::Exp: stack.back() = elementmath::exp(p, stack.back()); break;
-      case Function::Tanh: stack.back() = elementmath::tanh(p, stack.back()); break;
-      case Function::Rsqrt: stack.back() = elementmath::rsqrt(p, stack.back()); break;
-      case Function::Sqrt: stack.back() = p.sqrt(stack.back()); break;
-      case Function::Abs: stack.back() = p.abs(stack.back()); break;
+      case Function::Param:
+        stack.push_back(arguments[node.param]);
+        break;
+      case Function::Const:
+        stack.push_back(C(node.value));
+        break;
+      case Function::Neg:
+        stack.back() = -stack.back();
+        break;
+      case Function::Add:
+        binary([&](C x, C y) { return p.add(x, y); });
+        break;
+      case Function::Sub:
+        binary([&](C x, C y) { return p.sub(x, y); });
+        break;
+      case Function::Mul:
+        binary([&](C x, C y) { return p.mul(x, y); });
+        break;
+      case Function::Div:
+        binary([&](C x, C y) { return p.div(x, y); });
+        break;
+      case Function::Min:
+        binary([&](C x, C y) { return p.min(x, y); });
+        break;
+      case Function::Max:
+        binary([&](C x, C y) { return p.max(x, y); });
+        break;
+      case Function::Exp:
+        stack.back() = elementmath::exp(p, stack.back());
+        break;
+      case Function::Tanh:
+        stack.back() = elementmath::tanh(p, stack.back());
+        break;
+      case Function::Rsqrt:
+        stack.back() = elementmath::rsqrt(p, stack.back());
+        break;
+      case Function::Sqrt:
+        stack.back() = p.sqrt(stack.back());
+        break;
+      case Function::Abs:
+        stack.back() = p.abs(stack.back());
+        break;
       case Function::RowSum:
       case Function::RowMean:
-      case Function::RowMax: return C(0); // refused by groupTerms
+      case Function::RowMax:
+        return C(0); // refused by groupTerms
       }
     return stack.back();
   }
@@ -181,7 +230,8 @@ template <class C> static C applyOne(const Function &function, const C *argument
 }
 
 /// No bound is known: functions are compared by their bits alone.
-template <class C> void Evaluator<C>::evaluateFunction(const TermStep &step, size_t n) {
+template <class C>
+void Evaluator<C>::evaluateFunction(const TermStep &step, size_t n) {
   const Function &function = graph.functions[step.function];
   C *to = numbers(step.target);
   llvm::SmallVector<C, 8> arguments(step.operands.size());
@@ -202,7 +252,8 @@ template <class C> void Evaluator<C>::evaluateFunction(const TermStep &step, siz
 //===----------------------------------------------------------------------===//
 
 /// Are the numbers that the schedule means themselves within the bound?
-template <class C> void Evaluator<C>::checkBounds(const TermStep &step, size_t n) {
+template <class C>
+void Evaluator<C>::checkBounds(const TermStep &step, size_t n) {
   strayed = 0;
   if constexpr (hasBounds) {
     const C *got = numbers(step.target);
@@ -210,9 +261,13 @@ template <class C> void Evaluator<C>::checkBounds(const TermStep &step, size_t n
     double worst = 0;
     for (size_t i = 0; i < n; ++i) {
       double error = std::abs(double(X(got[i]) - exact.exact[i]));
-      bool isIn = error <= exact.bound[i] || got[i] != got[i] || exact.bound[i] == unboundedError;
+      bool isIn = error <= exact.bound[i] || got[i] != got[i] ||
+                  exact.bound[i] == unboundedError;
       strayed += !isIn;
-      double share = exact.bound[i] > 0 && isIn && got[i] == got[i] && exact.bound[i] != unboundedError ? error / exact.bound[i] : 0;
+      double share = exact.bound[i] > 0 && isIn && got[i] == got[i] &&
+                             exact.bound[i] != unboundedError
+                         ? error / exact.bound[i]
+                         : 0;
       worst = std::max(worst, share);
     }
     result.maxError = std::max(result.maxError, worst);
@@ -220,10 +275,18 @@ template <class C> void Evaluator<C>::checkBounds(const TermStep &step, size_t n
 }
 
 template <class C>
-void Evaluator<C>::report(const TermStep &step, const Output &output, uint64_t element, size_t i, C got) {
+void Evaluator<C>::report(const TermStep &step, const Output &output,
+                          uint64_t element, size_t i, C got) {
   if (result.first.size() >= 8)
     return;
-  Mismatch mismatch{output.rank, output.cell, element, double(got), double(numbers(step.target)[i]), 0, 0, output.site};
+  Mismatch mismatch{output.rank,
+                    output.cell,
+                    element,
+                    double(got),
+                    double(numbers(step.target)[i]),
+                    0,
+                    0,
+                    output.site};
   mismatch.exact = mismatch.expected;
   if constexpr (hasBounds) {
     mismatch.exact = double(wide(step.target).exact[i]);
@@ -233,7 +296,8 @@ void Evaluator<C>::report(const TermStep &step, const Output &output, uint64_t e
 }
 
 template <class C>
-void Evaluator<C>::compare(const TermStep &step, const Output &output, uint64_t begin, size_t n, const void *actual) {
+void Evaluator<C>::compare(const TermStep &step, const Output &output,
+                           uint64_t begin, size_t n, const void *actual) {
   result.elements += n;
   result.outOfBound += strayed;
   if (std::memcmp(encoded.data(), actual, n * bytesOf(call.dtype)) == 0)
@@ -243,14 +307,17 @@ void Evaluator<C>::compare(const TermStep &step, const Output &output, uint64_t 
   const uint32_t bytes = bytesOf(call.dtype);
   for (size_t i = 0; i < n; ++i) {
     C got = actuals[i];
-    bool isSame = std::memcmp(encoded.data() + i * bytes, static_cast<const char *>(actual) + i * bytes, bytes) == 0;
+    bool isSame =
+        std::memcmp(encoded.data() + i * bytes,
+                    static_cast<const char *>(actual) + i * bytes, bytes) == 0;
     if (isSame || (got != got && want[i] != want[i]))
       continue;
     bool isOut = false;
     if constexpr (hasBounds) {
       BoundedBlock<C> exact = wide(step.target);
       double error = std::abs(double(X(got) - exact.exact[i]));
-      isOut = exact.bound[i] != unboundedError && !(error <= exact.bound[i]) && exact.exact[i] == exact.exact[i];
+      isOut = exact.bound[i] != unboundedError && !(error <= exact.bound[i]) &&
+              exact.exact[i] == exact.exact[i];
     }
     if (step.isUnordered && hasBounds && !isOut)
       continue;
@@ -260,12 +327,14 @@ void Evaluator<C>::compare(const TermStep &step, const Output &output, uint64_t 
   }
 }
 
-template <class C> void Evaluator<C>::deliver(const TermStep &step, uint64_t begin, size_t n) {
+template <class C>
+void Evaluator<C>::deliver(const TermStep &step, uint64_t begin, size_t n) {
   const uint32_t bytes = bytesOf(call.dtype);
   if (places.write) {
     for (uint32_t index : step.outputs) {
       const Output &output = graph.outputs[index];
-      char *part = static_cast<char *>((*places.write)(output.rank, output.cell.buffer, output.cell.part));
+      char *part = static_cast<char *>(
+          (*places.write)(output.rank, output.cell.buffer, output.cell.part));
       storeBlock(numbers(step.target), part + begin * bytes, n, call.dtype);
     }
     return;
@@ -274,7 +343,8 @@ template <class C> void Evaluator<C>::deliver(const TermStep &step, uint64_t beg
   checkBounds(step, n);
   for (uint32_t index : step.outputs) {
     const Output &output = graph.outputs[index];
-    const char *part = static_cast<const char *>((*places.compare)(output.rank, output.cell.buffer, output.cell.part));
+    const char *part = static_cast<const char *>(
+        (*places.compare)(output.rank, output.cell.buffer, output.cell.part));
     compare(step, output, begin, n, part + begin * bytes);
   }
 }

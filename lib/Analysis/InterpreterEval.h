@@ -18,8 +18,10 @@ struct Places {
 /// One per thread. C: the compute type.
 template <class C> class Evaluator {
 public:
-  Evaluator(const ChunkGraph &graph, const InterpreterCall &call, const Places &places)
-      : graph(graph), call(call), places(places), accum(resolve(ElemType::Accum, call.dtype)) {}
+  Evaluator(const ChunkGraph &graph, const InterpreterCall &call,
+            const Places &places)
+      : graph(graph), call(call), places(places),
+        accum(resolve(ElemType::Accum, call.dtype)) {}
   void run(const TermGroup &group, uint64_t begin, uint64_t end);
 
   InterpreterResult result;
@@ -30,7 +32,9 @@ private:
 
   void resize(const TermGroup &group, uint64_t elements);
   C *numbers(uint32_t target) { return values.data() + target * stride; }
-  BoundedBlock<C> wide(uint32_t target) { return {exacts.data() + target * stride, bounds.data() + target * stride}; }
+  BoundedBlock<C> wide(uint32_t target) {
+    return {exacts.data() + target * stride, bounds.data() + target * stride};
+  }
   void evaluate(const TermStep &step, uint64_t begin, size_t n);
   void evaluateLeaf(const TermStep &step, uint64_t begin, size_t n);
   void evaluateFold(const TermStep &step, size_t n, coll_op op);
@@ -38,8 +42,10 @@ private:
   void evaluateFunction(const TermStep &step, size_t n);
   void deliver(const TermStep &step, uint64_t begin, size_t n);
   void checkBounds(const TermStep &step, size_t n);
-  void compare(const TermStep &step, const Output &output, uint64_t begin, size_t n, const void *actual);
-  void report(const TermStep &step, const Output &output, uint64_t element, size_t i, C got);
+  void compare(const TermStep &step, const Output &output, uint64_t begin,
+               size_t n, const void *actual);
+  void report(const TermStep &step, const Output &output, uint64_t element,
+              size_t i, C got);
 
   const ChunkGraph &graph;
   const InterpreterCall &call;

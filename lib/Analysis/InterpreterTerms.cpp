@@ -18,29 +18,35 @@ constexpr uint16_t averageFunction = UINT16_MAX;
 
 class Grouper {
 public:
-  Grouper(const ChunkGraph &graph, const InterpreterCall &call) : graph(graph), call(call) {}
+  Grouper(const ChunkGraph &graph, const InterpreterCall &call)
+      : graph(graph), call(call) {}
   TermGroups run();
 
 private:
   void markAverages();
-  void addGroup(uint32_t size, uint32_t chunk, const std::vector<uint32_t> &outputs);
-  TermStep stepOf(TermId term, const llvm::DenseMap<TermId, uint32_t> &stepOfTerm, const TermGroup &group);
-  void giveRegisters(TermGroup &group, const std::vector<llvm::SmallVector<uint32_t, 3>> &operandSteps) const;
+  void addGroup(uint32_t size, uint32_t chunk,
+                const std::vector<uint32_t> &outputs);
+  TermStep stepOf(TermId term,
+                  const llvm::DenseMap<TermId, uint32_t> &stepOfTerm,
+                  const TermGroup &group);
+  void giveRegisters(
+      TermGroup &group,
+      const std::vector<llvm::SmallVector<uint32_t, 3>> &operandSteps) const;
   void checkRound(ElemType type);
 
   const ChunkGraph &graph;
   const InterpreterCall &call;
-  BigVector<Term> ownTerms;          // with averages
+  BigVector<Term> ownTerms; // with averages
   BigVector<uint32_t> ownOperands;
-  llvm::ArrayRef<Term> terms;        // the graph's, or these
+  llvm::ArrayRef<Term> terms; // the graph's, or these
   llvm::ArrayRef<uint32_t> operands;
   std::vector<TermId> termOf; // by output
   TermGroups result;
 };
 } // namespace
 
-/// Where avg divides is said by values, not by terms: evaluates the values again,
-/// with the division as a function.
+/// Where avg divides is said by values, not by terms: evaluates the values
+/// again, with the division as a function.
 void Grouper::markAverages() {
   TermTable table(leafTypesOf(graph));
   std::vector<TermId> of(graph.values.size());
@@ -48,17 +54,22 @@ void Grouper::markAverages() {
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const Value &value = graph.values[v];
     if (value.kind == Value::Input) {
-      of[v] = table.leaf(value.cell.buffer, value.cell.part, value.cell.chunk, value.rank);
+      of[v] = table.leaf(value.cell.buffer, value.cell.part, value.cell.chunk,
+                         value.rank);
       continue;
     }
     ops.clear();
     for (uint32_t i = 0; i < value.numOperands; ++i) {
       const Operand &operand = graph.operandsOf(value)[i];
-      ops.push_back(operand.hasVia ? table.round(of[operand.value], operand.via) : of[operand.value]);
+      ops.push_back(operand.hasVia ? table.round(of[operand.value], operand.via)
+                                   : of[operand.value]);
     }
     const ValueExpr &expr = graph.exprs[value.expr];
     of[v] = value.complete
-                ? table.round(table.apply(averageFunction, table.evaluate(expr, ops, ElemType::Accum)), value.type)
+                ? table.round(
+                      table.apply(averageFunction,
+                                  table.evaluate(expr, ops, ElemType::Accum)),
+                      value.type)
                 : table.evaluate(expr, ops, value.type);
   }
   for (const Output &output : graph.outputs)
@@ -72,25 +83,32 @@ void Grouper::markAverages() {
 void Grouper::checkRound(ElemType type) {
   if (type == ElemType::MXE4M3)
     result.error = "mxe4m3 cannot be interpreted yet";
-  else if (type != ElemType::T && type != ElemType::Accum && !isFloat(call.dtype))
-    result.error = "the schedule rounds to a floating-point type, which integers cannot be rounded to";
+  else if (type != ElemType::T && type != ElemType::Accum &&
+           !isFloat(call.dtype))
+    result.error = "the schedule rounds to a floating-point type, which "
+                   "integers cannot be rounded to";
 }
 
-TermStep Grouper::stepOf(TermId id, const llvm::DenseMap<TermId, uint32_t> &stepOfTerm, const TermGroup &group) {
+TermStep Grouper::stepOf(TermId id,
+                         const llvm::DenseMap<TermId, uint32_t> &stepOfTerm,
+                         const TermGroup &group) {
   const Term &term = terms[id];
   const uint32_t *ops = operands.data() + term.first;
-  TermStep step{.kind = term.kind, .type = term.type, .function = term.function};
+  TermStep step{
+      .kind = term.kind, .type = term.type, .function = term.function};
   if (term.kind == Term::Leaf) {
     step.cell = {uint16_t(ops[0]), ops[1], ops[2]};
     step.rank = ops[3];
     Buffer::Kind kind = graph.buffers[ops[0]].kind;
-    step.isScaled = kind == Buffer::In && graph.reduces && call.op == COLL_PREMUL_SUM;
+    step.isScaled =
+        kind == Buffer::In && graph.reduces && call.op == COLL_PREMUL_SUM;
     if (kind == Buffer::RowArg)
       result.error = "functions of rows cannot be interpreted yet";
     return step;
   }
   step.isAverage = term.kind == Term::Apply && term.function == averageFunction;
-  if (term.kind == Term::Apply && !step.isAverage && graph.functions[term.function].usesRows)
+  if (term.kind == Term::Apply && !step.isAverage &&
+      graph.functions[term.function].usesRows)
     result.error = "functions of rows cannot be interpreted yet";
   if (term.kind == Term::Apply && !step.isAverage && !isFloat(call.dtype))
     result.error = "functions are defined on floating-point types only";
@@ -103,7 +121,9 @@ TermStep Grouper::stepOf(TermId id, const llvm::DenseMap<TermId, uint32_t> &step
 }
 
 /// A result's register is free after its last user.
-void Grouper::giveRegisters(TermGroup &group, const std::vector<llvm::SmallVector<uint32_t, 3>> &operandSteps) const {
+void Grouper::giveRegisters(
+    TermGroup &group,
+    const std::vector<llvm::SmallVector<uint32_t, 3>> &operandSteps) const {
   std::vector<uint32_t> lastUser(group.steps.size(), 0);
   for (uint32_t s = 0; s < group.steps.size(); ++s)
     for (uint32_t operand : operandSteps[s])
@@ -123,12 +143,14 @@ void Grouper::giveRegisters(TermGroup &group, const std::vector<llvm::SmallVecto
     for (uint32_t operand : ended)
       if (lastUser[operand] == s)
         free.push_back(group.steps[operand].target);
-    if (lastUser[s] <= s && llvm::none_of(operandSteps[s], [&](uint32_t o) { return o == s; }))
+    if (lastUser[s] <= s &&
+        llvm::none_of(operandSteps[s], [&](uint32_t o) { return o == s; }))
       free.push_back(step.target); // it goes to its outputs only
   }
 }
 
-void Grouper::addGroup(uint32_t size, uint32_t chunk, const std::vector<uint32_t> &outputs) {
+void Grouper::addGroup(uint32_t size, uint32_t chunk,
+                       const std::vector<uint32_t> &outputs) {
   // What is needed, in the order of ids: operands are older than users.
   std::vector<TermId> needed, stack;
   llvm::DenseMap<TermId, uint32_t> stepOfTerm;
@@ -141,7 +163,8 @@ void Grouper::addGroup(uint32_t size, uint32_t chunk, const std::vector<uint32_t
       continue;
     needed.push_back(id);
     if (terms[id].kind != Term::Leaf)
-      stack.insert(stack.end(), operands.begin() + terms[id].first, operands.begin() + terms[id].first + terms[id].count);
+      stack.insert(stack.end(), operands.begin() + terms[id].first,
+                   operands.begin() + terms[id].first + terms[id].count);
   }
   llvm::sort(needed);
   TermGroup &group = result.groups.emplace_back(TermGroup{size, chunk, {}});
@@ -161,7 +184,9 @@ void Grouper::addGroup(uint32_t size, uint32_t chunk, const std::vector<uint32_t
 
 TermGroups Grouper::run() {
   bool hasAverage = call.op == COLL_AVG && graph.numRanks() > 1;
-  if (hasAverage && llvm::any_of(graph.values, [](const Value &value) { return value.complete; })) {
+  if (hasAverage && llvm::any_of(graph.values, [](const Value &value) {
+        return value.complete;
+      })) {
     markAverages();
   } else {
     terms = graph.terms;
@@ -175,7 +200,8 @@ TermGroups Grouper::run() {
   }
   std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> byExtent;
   for (uint32_t i = 0; i < graph.outputs.size(); ++i) {
-    const Extent &extent = graph.extents[graph.values[graph.outputs[i].value].extent];
+    const Extent &extent =
+        graph.extents[graph.values[graph.outputs[i].value].extent];
     byExtent[{extent.size, extent.chunk}].push_back(i);
   }
   for (auto &[extent, outputs] : byExtent)
@@ -183,4 +209,7 @@ TermGroups Grouper::run() {
   return std::move(result);
 }
 
-TermGroups interpreter::groupTerms(const ChunkGraph &graph, const InterpreterCall &call) { return Grouper(graph, call).run(); }
+TermGroups interpreter::groupTerms(const ChunkGraph &graph,
+                                   const InterpreterCall &call) {
+  return Grouper(graph, call).run();
+}

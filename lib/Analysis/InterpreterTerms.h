@@ -22,12 +22,13 @@ struct TermStep {
   uint16_t function = 0;       ///< Apply
   bool isAverage = false;      ///< Apply: division by the number of ranks
   bool isScaled = false;       ///< Leaf: premul_sum multiplies it
-  bool isUnordered = false;    ///< it depends on an order that is left to the hardware
-  Rank rank = 0;               ///< Leaf
-  Cell cell{};                 ///< Leaf
-  uint32_t target = 0;         ///< register
+  bool isUnordered =
+      false;           ///< it depends on an order that is left to the hardware
+  Rank rank = 0;       ///< Leaf
+  Cell cell{};         ///< Leaf
+  uint32_t target = 0; ///< register
   llvm::SmallVector<uint32_t, 3> operands = {}; ///< registers
-  std::vector<uint32_t> outputs = {};           ///< of the graph, which hold this
+  std::vector<uint32_t> outputs = {}; ///< of the graph, which hold this
 };
 
 struct TermGroup {
@@ -36,7 +37,8 @@ struct TermGroup {
   uint32_t numRegisters = 0;
 };
 
-/// All groups of a graph. A non-empty `error`: the graph has no meaning for this call that we know.
+/// All groups of a graph. A non-empty `error`: the graph has no meaning for
+/// this call that we know.
 struct TermGroups {
   std::vector<TermGroup> groups;
   std::string error;

@@ -1,9 +1,11 @@
 //===- Program.h - What every rank runs -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The product of scheduling and the subject of the second verification: per rank an ordered list of fused steps in each block, and the channels
-// between ranks. The dialect's `coll.program` is the same thing as text (lib/Transforms/ProgramToIR.h, both ways). Nothing here knows a target,
-// and lowering adds nothing that can change order, amount or place.
+// The product of scheduling and the subject of the second verification: per
+// rank an ordered list of fused steps in each block, and the channels between
+// ranks. The dialect's `coll.program` is the same thing as text
+// (lib/Transforms/ProgramToIR.h, both ways). Nothing here knows a target, and
+// lowering adds nothing that can change order, amount or place.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_PROGRAM_H
@@ -13,13 +15,14 @@
 
 namespace coll {
 
-/// Where a load or a store goes. Scratch is per round: slot `part` holds one round of one chunk's share. Slots of tokens are numbered apart: they
-/// take no memory, are not counted in scratchSlots and are never touched.
+/// Where a load or a store goes. Scratch is per round: slot `part` holds one
+/// round of one chunk's share. Slots of tokens are numbered apart: they take no
+/// memory, are not counted in scratchSlots and are never touched.
 struct Location {
   enum Space : uint8_t { Buffer, Scratch } space = Buffer;
-  uint16_t buffer = 0;  // index into ProgramSet::buffers
-  uint32_t part = 0;    // part of the buffer, or scratch slot
-  uint32_t chunk = 0;   // in the part; unused for scratch
+  uint16_t buffer = 0; // index into ProgramSet::buffers
+  uint32_t part = 0;   // part of the buffer, or scratch slot
+  uint32_t chunk = 0;  // in the part; unused for scratch
   bool operator==(const Location &) const = default;
 };
 
@@ -27,37 +30,52 @@ struct Location {
 struct Port {
   enum Kind : uint8_t { Recv, Load, Send, Store } kind;
   ElemType type = ElemType::T; // on the wire or in memory
-  bool scaled = false;         // Load of a leaf (or of scratch that holds a leaf saved from an in-place store): premul_sum multiplies by the factor, in accum ...
-  bool scaledRounded = false;  // ... and rounds to T (a copy of a leaf), before use. Of a Recv too, together with receivedScaled
+  bool scaled = false; // Load of a leaf (or of scratch that holds a leaf saved
+                       // from an in-place store): premul_sum multiplies by the
+                       // factor, in accum ...
+  bool scaledRounded =
+      false; // ... and rounds to T (a copy of a leaf), before use. Of a Recv
+             // too, together with receivedScaled
   bool receivedScaled = false; // Recv of a raw leaf: the receiver multiplies
-  uint32_t end = 0;            // Recv, Send: index into the rank's recvEnds or sendEnds
-  Location loc = {};           // Load, Store
+  uint32_t end = 0;  // Recv, Send: index into the rank's recvEnds or sendEnds
+  Location loc = {}; // Load, Store
 };
 
-/// One pass over one chunk (its share of one round): all sources are combined by `expr` and the result, rounded to `type`, goes to every sink.
-/// Operand i of the expression is source (i + shift) % numSources. Slices of a message travel as soon as they are combined. A step has at most one
-/// Recv and one Send per channel. All loads of an element precede its stores, so a step may store where it loads.
+/// One pass over one chunk (its share of one round): all sources are combined
+/// by `expr` and the result, rounded to `type`, goes to every sink. Operand i
+/// of the expression is source (i + shift) % numSources. Slices of a message
+/// travel as soon as they are combined. A step has at most one Recv and one
+/// Send per channel. All loads of an element precede its stores, so a step may
+/// store where it loads.
 struct Step {
-  uint32_t firstPort = 0;              // sources, then sinks, in RankProgram::ports
+  uint32_t firstPort = 0; // sources, then sinks, in RankProgram::ports
   uint16_t numSources = 0, numSinks = 0;
-  uint16_t shift = 0;                  // not 0 only where the expression folds all sources: ranks sum in one order, but each from its own sources
+  uint16_t shift = 0; // not 0 only where the expression folds all sources:
+                      // ranks sum in one order, but each from its own sources
   ExprId expr = 0;
-  ElemType type = ElemType::T;         // of the result; a sink of another type rounds it once more
-  bool complete = false;               // avg divides the result by the number of ranks, before rounding
-  uint32_t size = 0, chunk = 0;        // extent: size symbol and ordinal of the chunk
+  ElemType type =
+      ElemType::T; // of the result; a sink of another type rounds it once more
+  bool complete =
+      false; // avg divides the result by the number of ranks, before rounding
+  uint32_t size = 0, chunk = 0; // extent: size symbol and ordinal of the chunk
   SiteId site = kNone;
-  // Waits for steps of other blocks of this rank to have finished (index of the step in that block).
+  // Waits for steps of other blocks of this rank to have finished (index of the
+  // step in that block).
   uint32_t firstWait = 0, numWaits = 0;
-  ValueId value = kNone;               // what it makes, for reports and re-verification; kNone after import of foreign programs
+  ValueId value = kNone; // what it makes, for reports and re-verification;
+                         // kNone after import of foreign programs
 };
 struct BlockWait {
   uint32_t block, step;
-  bool previousRound = false; // of the round before (nothing to wait for in the first): scratch that another block reads is written again
+  bool previousRound =
+      false; // of the round before (nothing to wait for in the first): scratch
+             // that another block reads is written again
 };
 
 struct ChannelEnd {
   Rank peer;
-  uint32_t tag; // channels of one ordered pair of ranks, in the order both sides number them
+  uint32_t tag; // channels of one ordered pair of ranks, in the order both
+                // sides number them
   bool operator==(const ChannelEnd &) const = default;
 };
 
@@ -78,9 +96,11 @@ struct RankProgram {
 struct ProgramMember {
   std::vector<uint32_t> launchValues;
   std::vector<RankProgram> outOfPlace; // by rank
-  std::vector<RankProgram> inPlace;    // by rank; empty when the contract has no `inplace`
+  std::vector<RankProgram>
+      inPlace; // by rank; empty when the contract has no `inplace`
   std::vector<InplacePair> inplacePairs;
-  std::vector<Buffer> buffers;         // presence and part sizes may depend on the member
+  std::vector<Buffer>
+      buffers; // presence and part sizes may depend on the member
 };
 
 struct ProgramSet {
@@ -96,10 +116,12 @@ struct ProgramSet {
   std::vector<Function> functions;
   std::vector<Site> sites;
   MapDirectives map;
-  uint32_t numTags = 1;       // channels per ordered pair
+  uint32_t numTags = 1; // channels per ordered pair
   uint32_t instances = 1;
-  uint32_t roundBytes = 0;    // of a share of a chunk, multiple of 16; the compiler's choice when `map` says nothing
-  std::vector<ProgramMember> members; // in the order of the launch domains, last fastest
+  uint32_t roundBytes = 0; // of a share of a chunk, multiple of 16; the
+                           // compiler's choice when `map` says nothing
+  std::vector<ProgramMember>
+      members; // in the order of the launch domains, last fastest
 
   uint32_t numRanks() const {
     uint32_t n = 1;

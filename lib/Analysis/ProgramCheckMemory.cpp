@@ -13,7 +13,8 @@ using namespace coll::check;
 // Memory
 //===----------------------------------------------------------------------===//
 
-Memory::Memory(const ProgramSet &programs, uint32_t m, Variant variant, uint32_t rounds)
+Memory::Memory(const ProgramSet &programs, uint32_t m, Variant variant,
+               uint32_t rounds)
     : programs(programs), member(programs.members[m]) {
   const uint32_t buffers = member.buffers.size(), ranks = programs.numRanks();
   for (const Buffer &buffer : member.buffers) {
@@ -24,7 +25,8 @@ Memory::Memory(const ProgramSet &programs, uint32_t m, Variant variant, uint32_t
     stride.push_back(chunks);
   }
   uint32_t next = 0;
-  const auto &variants = variant == Variant::InPlace ? member.inPlace : member.outOfPlace;
+  const auto &variants =
+      variant == Variant::InPlace ? member.inPlace : member.outOfPlace;
   for (Rank rank = 0; rank < ranks; ++rank) {
     uint32_t first = next;
     for (uint32_t b = 0; b < buffers; ++b) {
@@ -41,11 +43,13 @@ Memory::Memory(const ProgramSet &programs, uint32_t m, Variant variant, uint32_t
   contents.resize(next);
   if (variant == Variant::InPlace)
     for (const InplacePair &pair : member.inplacePairs)
-      alias[{uint64_t(pair.rank) << 16 | pair.bufferB, pair.partB}] = {pair.bufferA, pair.partA};
+      alias[{uint64_t(pair.rank) << 16 | pair.bufferB, pair.partB}] = {
+          pair.bufferA, pair.partA};
 }
 
 bool Memory::hasBuffer(Rank rank, uint32_t buffer) const {
-  return buffer < member.buffers.size() && rank < member.buffers[buffer].present.size() &&
+  return buffer < member.buffers.size() &&
+         rank < member.buffers[buffer].present.size() &&
          member.buffers[buffer].present[rank];
 }
 
@@ -54,11 +58,14 @@ uint32_t Memory::chunksOf(Rank rank, uint32_t buffer, uint32_t part) const {
   return size < programs.sizes.size() ? programs.sizes[size].chunks : 0;
 }
 
-uint32_t Memory::find(Rank rank, const Location &location, bool isToken, uint32_t round) {
+uint32_t Memory::find(Rank rank, const Location &location, bool isToken,
+                      uint32_t round) {
   if (location.space == Location::Scratch) {
     if (!isToken)
-      return location.part < slots[rank] ? scratch[rank] + location.part : kNone;
-    auto [it, isNew] = tokenSlots.try_emplace({rank, location.part}, contents.size());
+      return location.part < slots[rank] ? scratch[rank] + location.part
+                                         : kNone;
+    auto [it, isNew] =
+        tokenSlots.try_emplace({rank, location.part}, contents.size());
     if (isNew)
       contents.emplace_back();
     return it->second;
@@ -70,7 +77,8 @@ uint32_t Memory::find(Rank rank, const Location &location, bool isToken, uint32_
   auto it = alias.find({uint64_t(rank) << 16 | buffer, part});
   if (it != alias.end())
     std::tie(buffer, part) = it->second;
-  return base[rank * member.buffers.size() + buffer] + round * roundSize[rank] + part * stride[buffer] + location.chunk;
+  return base[rank * member.buffers.size() + buffer] + round * roundSize[rank] +
+         part * stride[buffer] + location.chunk;
 }
 
 bool Memory::isOut(Rank rank, const Location &location) const {
@@ -80,7 +88,8 @@ bool Memory::isOut(Rank rank, const Location &location) const {
     bool isA = pair.bufferA == location.buffer && pair.partA == location.part;
     bool isB = pair.bufferB == location.buffer && pair.partB == location.part;
     if (!alias.empty() && pair.rank == rank && (isA || isB))
-      return member.buffers[isA ? pair.bufferB : pair.bufferA].kind == Buffer::Out;
+      return member.buffers[isA ? pair.bufferB : pair.bufferA].kind ==
+             Buffer::Out;
   }
   return false;
 }
@@ -89,7 +98,8 @@ bool Memory::isOut(Rank rank, const Location &location) const {
 // Order
 //===----------------------------------------------------------------------===//
 
-Order::Order(const std::vector<RankProgram> &ranks, uint32_t maxSearch) : searchesLeft(maxSearch) {
+Order::Order(const std::vector<RankProgram> &ranks, uint32_t maxSearch)
+    : searchesLeft(maxSearch) {
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
     firstBlock.push_back(rankOf.size());
     rankOf.insert(rankOf.end(), ranks[rank].blocks.size(), rank);
@@ -119,7 +129,8 @@ Event Order::begin(Rank rank, uint32_t block, llvm::ArrayRef<Event> after) {
   for (Event cause : after) {
     if (rankOf[cause.block] != rank)
       continue;
-    const uint32_t *other = clocks[cause.block].data() + size_t(cause.number) * w;
+    const uint32_t *other =
+        clocks[cause.block].data() + size_t(cause.number) * w;
     for (uint32_t i = 0; i < w; ++i)
       clock[i] = std::max(clock[i], other[i]);
   }
@@ -132,7 +143,8 @@ bool Order::isBefore(Event earlier, Event later) {
   if (earlier.block == later.block)
     return true;
   const uint32_t w = width(later.block);
-  if (clocks[later.block][size_t(later.number) * w + blockOfRank(earlier.block)] > earlier.number)
+  if (clocks[later.block][size_t(later.number) * w +
+                          blockOfRank(earlier.block)] > earlier.number)
     return true;
   return isReachable(earlier, later);
 }
@@ -149,7 +161,8 @@ bool Order::isReachable(Event earlier, Event later) {
     stack.pop_back();
     if (at.block == earlier.block && at.number >= earlier.number)
       return true;
-    if (executed[at.block][at.number] < target || !seen.insert({at.block, at.number}).second)
+    if (executed[at.block][at.number] < target ||
+        !seen.insert({at.block, at.number}).second)
       continue;
     if (at.number)
       stack.push_back({at.block, at.number - 1});
@@ -159,7 +172,8 @@ bool Order::isReachable(Event earlier, Event later) {
   return false;
 }
 
-std::optional<Event> Order::touch(Rank rank, uint32_t location, Event event, bool isWrite) {
+std::optional<Event> Order::touch(Rank rank, uint32_t location, Event event,
+                                  bool isWrite) {
   if (!tracked[rank])
     return std::nullopt;
   Access &access = accesses[location];

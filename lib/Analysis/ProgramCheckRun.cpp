@@ -9,17 +9,23 @@
 using namespace coll;
 using namespace coll::check;
 
-/// Scratch is the same memory in every round. Within a block that changes nothing;
-/// between blocks the second round may meet the first.
+/// Scratch is the same memory in every round. Within a block that changes
+/// nothing; between blocks the second round may meet the first.
 uint32_t check::roundsToRun(const std::vector<RankProgram> &ranks) {
-  return llvm::any_of(ranks, [](const RankProgram &r) { return r.blocks.size() > 1; }) ? 2 : 1;
+  return llvm::any_of(ranks,
+                      [](const RankProgram &r) { return r.blocks.size() > 1; })
+             ? 2
+             : 1;
 }
 
-Machine::Machine(const ProgramSet &programs, uint32_t member, Variant variant, CheckTerms &terms,
-                 const ProgramCheckOptions &options)
-    : programs(programs), member(programs.members[member]), memberIndex(member), variant(variant),
-      ranks(variant == Variant::InPlace ? this->member.inPlace : this->member.outOfPlace), terms(terms),
-      memory(programs, member, variant, roundsToRun(ranks)), order(ranks, options.maxRaceSearch) {
+Machine::Machine(const ProgramSet &programs, uint32_t member, Variant variant,
+                 CheckTerms &terms, const ProgramCheckOptions &options)
+    : programs(programs), member(programs.members[member]), memberIndex(member),
+      variant(variant),
+      ranks(variant == Variant::InPlace ? this->member.inPlace
+                                        : this->member.outOfPlace),
+      terms(terms), memory(programs, member, variant, roundsToRun(ranks)),
+      order(ranks, options.maxRaceSearch) {
   rounds = roundsToRun(ranks);
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
     firstBlock.push_back(blocks.size());
@@ -44,7 +50,8 @@ bool Machine::run() {
   return errors.empty() && finish();
 }
 
-bool Machine::fail(ProgramError::Kind kind, Rank rank, uint32_t block, uint32_t step, const char *detail) {
+bool Machine::fail(ProgramError::Kind kind, Rank rank, uint32_t block,
+                   uint32_t step, const char *detail) {
   ProgramError error{kind};
   error.member = memberIndex;
   error.variant = variant;
@@ -59,13 +66,16 @@ bool Machine::fail(ProgramError::Kind kind, Rank rank, uint32_t block, uint32_t 
   return false;
 }
 
-bool Machine::failAt(const Block &block, ProgramError::Kind kind, const Port &port, const char *detail) {
+bool Machine::failAt(const Block &block, ProgramError::Kind kind,
+                     const Port &port, const char *detail) {
   fail(kind, block.rank, block.block, block.step, detail);
   ProgramError &error = errors.back();
   error.location = port.loc;
   const RankProgram &program = ranks[block.rank];
   if (port.kind == Port::Recv || port.kind == Port::Send) {
-    const ChannelEnd &end = (port.kind == Port::Recv ? program.recvEnds : program.sendEnds)[port.end];
+    const ChannelEnd &end =
+        (port.kind == Port::Recv ? program.recvEnds
+                                 : program.sendEnds)[port.end];
     error.peer = end.peer;
     error.tag = end.tag;
   }
@@ -89,13 +99,15 @@ bool Machine::raceAt(const Block &block, const Port &port, Event other) {
 
 bool Machine::validate() {
   if (ranks.size() != programs.numRanks())
-    return fail(ProgramError::Malformed, 0, 0, 0, "not one program for each rank");
+    return fail(ProgramError::Malformed, 0, 0, 0,
+                "not one program for each rank");
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
     const RankProgram &program = ranks[rank];
     for (const auto *ends : {&program.sendEnds, &program.recvEnds})
       for (const ChannelEnd &end : *ends)
         if (end.peer >= ranks.size() || end.peer == rank)
-          return fail(ProgramError::Malformed, rank, 0, 0, "a channel to no other rank");
+          return fail(ProgramError::Malformed, rank, 0, 0,
+                      "a channel to no other rank");
     for (uint32_t b = 0; b < program.blocks.size(); ++b)
       for (uint32_t s = 0; s < program.blocks[b].steps.size(); ++s)
         if (!validateStep(rank, b, s))
@@ -107,11 +119,15 @@ bool Machine::validate() {
 bool Machine::validateStep(Rank rank, uint32_t b, uint32_t s) {
   const RankProgram &program = ranks[rank];
   const Step &step = program.blocks[b].steps[s];
-  auto malformed = [&](const char *detail) { return fail(ProgramError::Malformed, rank, b, s, detail); };
-  if (size_t(step.firstPort) + step.numSources + step.numSinks > program.ports.size() ||
+  auto malformed = [&](const char *detail) {
+    return fail(ProgramError::Malformed, rank, b, s, detail);
+  };
+  if (size_t(step.firstPort) + step.numSources + step.numSinks >
+          program.ports.size() ||
       size_t(step.firstWait) + step.numWaits > program.waits.size())
     return malformed("ports or waits that do not exist");
-  if (step.expr >= programs.exprs.size() || step.size >= programs.sizes.size() || step.numSources == 0 ||
+  if (step.expr >= programs.exprs.size() ||
+      step.size >= programs.sizes.size() || step.numSources == 0 ||
       step.shift >= step.numSources)
     return malformed("an expression, size or shift that does not exist");
   if (step.chunk >= programs.sizes[step.size].chunks)
@@ -119,10 +135,15 @@ bool Machine::validateStep(Rank rank, uint32_t b, uint32_t s) {
   uint32_t depth = 0;
   for (const ExprNode &node : programs.exprs[step.expr].nodes) {
     bool isOperand = node.kind == ExprNode::Operand;
-    uint32_t takes = isOperand ? 0 : node.kind == ExprNode::Add ? 2 : node.kind == ExprNode::Round ? 1 : node.arg;
-    if (takes > depth || (!isOperand && takes == 0) || (isOperand && node.arg >= step.numSources))
+    uint32_t takes = isOperand                      ? 0
+                     : node.kind == ExprNode::Add   ? 2
+                     : node.kind == ExprNode::Round ? 1
+                                                    : node.arg;
+    if (takes > depth || (!isOperand && takes == 0) ||
+        (isOperand && node.arg >= step.numSources))
       return malformed("an expression that does not fit its sources");
-    if (node.kind == ExprNode::Apply && node.function >= programs.functions.size())
+    if (node.kind == ExprNode::Apply &&
+        node.function >= programs.functions.size())
       return malformed("a function that does not exist");
     depth += 1 - takes;
   }
@@ -156,7 +177,8 @@ bool Machine::validateStep(Rank rank, uint32_t b, uint32_t s) {
 bool Machine::connect() {
   llvm::DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> ids;
   auto fifoOf = [&](Rank from, Rank to, uint32_t tag) {
-    auto [it, isNew] = ids.try_emplace({uint64_t(from) << 32 | to, tag}, fifos.size());
+    auto [it, isNew] =
+        ids.try_emplace({uint64_t(from) << 32 | to, tag}, fifos.size());
     if (isNew)
       fifos.push_back({from, to, tag});
     return it->second;
@@ -173,24 +195,30 @@ bool Machine::connect() {
     const RankProgram &program = ranks[block.rank];
     const auto &steps = program.blocks[block.block].steps;
     for (block.step = 0; block.step < steps.size(); ++block.step)
-      for (uint32_t p = 0; p < uint32_t(steps[block.step].numSources) + steps[block.step].numSinks; ++p) {
+      for (uint32_t p = 0; p < uint32_t(steps[block.step].numSources) +
+                                   steps[block.step].numSinks;
+           ++p) {
         const Port &port = program.ports[steps[block.step].firstPort + p];
         if (port.kind != Port::Recv && port.kind != Port::Send)
           continue;
         bool isSend = port.kind == Port::Send;
-        Fifo &fifo = fifos[(isSend ? sendFifos : recvFifos)[block.rank][port.end]];
+        Fifo &fifo =
+            fifos[(isSend ? sendFifos : recvFifos)[block.rank][port.end]];
         uint32_t &owner = isSend ? fifo.sender : fifo.receiver;
         if (owner != kNone && owner != id)
-          return failAt(block, ProgramError::ChannelMismatch, port, "two blocks use one end of a channel");
+          return failAt(block, ProgramError::ChannelMismatch, port,
+                        "two blocks use one end of a channel");
         owner = id;
       }
   }
   for (const Fifo &fifo : fifos)
     if (fifo.sender == kNone || fifo.receiver == kNone) {
-      bool isSent = fifo.sender != kNone, isUsed = isSent || fifo.receiver != kNone;
+      bool isSent = fifo.sender != kNone,
+           isUsed = isSent || fifo.receiver != kNone;
       fail(ProgramError::ChannelMismatch, isSent ? fifo.from : fifo.to, 0, 0,
-           isSent ? "a channel that its receiver does not know" : isUsed ? "a channel that its sender does not know"
-                                                                          : "a channel that nobody uses");
+           isSent   ? "a channel that its receiver does not know"
+           : isUsed ? "a channel that its sender does not know"
+                    : "a channel that nobody uses");
       errors.back().peer = isSent ? fifo.to : fifo.from;
       errors.back().tag = fifo.tag;
       return false;
@@ -198,23 +226,31 @@ bool Machine::connect() {
   return true;
 }
 
-/// Inputs hold themselves. In place, so does the `out` that shares their memory.
+/// Inputs hold themselves. In place, so does the `out` that shares their
+/// memory.
 void Machine::initialise() {
   for (uint32_t b = 0; b < member.buffers.size(); ++b) {
     if (member.buffers[b].kind == Buffer::Out)
       continue;
     for (Rank rank = 0; rank < ranks.size(); ++rank)
-      for (uint32_t part = 0; memory.hasBuffer(rank, b) && part < member.buffers[b].parts; ++part)
-        for (uint32_t chunk = 0; chunk < memory.chunksOf(rank, b, part); ++chunk)
+      for (uint32_t part = 0;
+           memory.hasBuffer(rank, b) && part < member.buffers[b].parts; ++part)
+        for (uint32_t chunk = 0; chunk < memory.chunksOf(rank, b, part);
+             ++chunk)
           for (uint32_t round = 0; round < rounds; ++round) {
             Cell cell{uint16_t(b), part, chunk};
-            uint32_t at = memory.find(rank, {Location::Buffer, cell.buffer, part, chunk}, false, round);
-            memory[at] = {terms.rawLeaf(rank, cell, round), ElemType::T, member.buffers[b].sizeOf(rank, part), chunk};
+            uint32_t at =
+                memory.find(rank, {Location::Buffer, cell.buffer, part, chunk},
+                            false, round);
+            memory[at] = {terms.rawLeaf(rank, cell, round), ElemType::T,
+                          member.buffers[b].sizeOf(rank, part), chunk};
           }
   }
 }
 
 Content Machine::contentOf(Rank rank, const Cell &cell, uint32_t round) {
-  uint32_t at = memory.find(rank, {Location::Buffer, cell.buffer, cell.part, cell.chunk}, false, round);
+  uint32_t at =
+      memory.find(rank, {Location::Buffer, cell.buffer, cell.part, cell.chunk},
+                  false, round);
   return at == kNone ? Content{} : memory[at];
 }

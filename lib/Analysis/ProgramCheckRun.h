@@ -14,13 +14,14 @@
 
 namespace coll::check {
 
-/// Terms of the checker: those of the chunk graph, and three things that values of
-/// the graph leave implicit. An `in` leaf that nobody has multiplied yet is a leaf
-/// of buffer b + n; in round i of the program leaves are of buffer b + 2ni; avg's
-/// division is a function of its own.
+/// Terms of the checker: those of the chunk graph, and three things that values
+/// of the graph leave implicit. An `in` leaf that nobody has multiplied yet is
+/// a leaf of buffer b + n; in round i of the program leaves are of buffer b +
+/// 2ni; avg's division is a function of its own.
 class CheckTerms {
 public:
-  CheckTerms(const ProgramSet &programs, uint32_t member, const ChunkGraph *graph, uint32_t rounds);
+  CheckTerms(const ProgramSet &programs, uint32_t member,
+             const ChunkGraph *graph, uint32_t rounds);
   TermTable table;
   const uint32_t numBuffers, numRanks;
   static constexpr uint16_t averageFunction = UINT16_MAX;
@@ -30,9 +31,12 @@ public:
   /// The number that reading it gives: kNone if `term` is no raw leaf.
   TermId scaledLeaf(TermId term);
   bool isScaled(uint32_t buffer) const { return scaled[buffer]; }
-  TermId result(const ValueExpr &expr, llvm::ArrayRef<TermId> operands, bool complete, ElemType type);
-  /// The term of every value of the graph in a round; without `complete`, as the graph itself has it.
-  std::vector<TermId> evaluate(const ChunkGraph &graph, uint32_t round, bool withAverage);
+  TermId result(const ValueExpr &expr, llvm::ArrayRef<TermId> operands,
+                bool complete, ElemType type);
+  /// The term of every value of the graph in a round; without `complete`, as
+  /// the graph itself has it.
+  std::vector<TermId> evaluate(const ChunkGraph &graph, uint32_t round,
+                               bool withAverage);
   /// Both have the same tokens: order and repetition do not matter.
   bool haveSameLeaves(TermId a, TermId b) const;
 
@@ -49,7 +53,8 @@ struct ChannelTrace {
 
 class Machine {
 public:
-  Machine(const ProgramSet &programs, uint32_t member, Variant variant, CheckTerms &terms, const ProgramCheckOptions &options);
+  Machine(const ProgramSet &programs, uint32_t member, Variant variant,
+          CheckTerms &terms, const ProgramCheckOptions &options);
   /// Runs all rounds. False: an error was recorded.
   bool run();
   Content contentOf(Rank rank, const Cell &cell, uint32_t round);
@@ -61,7 +66,8 @@ public:
     uint32_t block, step;
   };
   std::vector<Stored> stored; // to out, in round 0
-  llvm::DenseMap<std::pair<uint64_t, uint32_t>, ChannelTrace> traces; // (from, to), tag
+  llvm::DenseMap<std::pair<uint64_t, uint32_t>, ChannelTrace>
+      traces; // (from, to), tag
   uint64_t steps = 0, messages = 0;
   uint32_t rounds = 1;
 
@@ -74,7 +80,8 @@ private:
   };
   struct Fifo {
     Rank from, to;
-    uint32_t tag, receiver = kNone, sender = kNone; // blocks, counted over all ranks
+    uint32_t tag, receiver = kNone,
+                  sender = kNone; // blocks, counted over all ranks
     std::vector<Message> messages = {};
     size_t head = 0;
     ChannelTrace trace = {};
@@ -93,17 +100,25 @@ private:
   bool isReady(const Block &block, const Step &step) const;
   bool isIdle(const Block &block, const Step &step) const;
   bool execute(Block &block, const Step &step);
-  bool load(const Block &block, const Step &step, const Port &port, Event event, TermId &term);
-  bool receive(const Block &block, const Step &step, const Port &port, TermId &term);
+  bool load(const Block &block, const Step &step, const Port &port, Event event,
+            TermId &term);
+  bool receive(const Block &block, const Step &step, const Port &port,
+               TermId &term);
   bool scale(const Block &block, const Port &port, bool isScaled, TermId &term);
-  bool store(const Block &block, const Step &step, const Port &port, Event event, TermId term);
-  void send(const Block &block, const Step &step, const Port &port, Event event, TermId term);
+  bool store(const Block &block, const Step &step, const Port &port,
+             Event event, TermId term);
+  void send(const Block &block, const Step &step, const Port &port, Event event,
+            TermId term);
   bool finish();
-  bool fail(ProgramError::Kind kind, Rank rank, uint32_t block, uint32_t step, const char *detail = "");
-  bool failAt(const Block &block, ProgramError::Kind kind, const Port &port, const char *detail = "");
+  bool fail(ProgramError::Kind kind, Rank rank, uint32_t block, uint32_t step,
+            const char *detail = "");
+  bool failAt(const Block &block, ProgramError::Kind kind, const Port &port,
+              const char *detail = "");
   bool raceAt(const Block &block, const Port &port, Event other);
   void wake(uint32_t block);
-  const Step &stepAt(const Block &block) const { return ranks[block.rank].blocks[block.block].steps[block.step]; }
+  const Step &stepAt(const Block &block) const {
+    return ranks[block.rank].blocks[block.block].steps[block.step];
+  }
 
   const ProgramSet &programs;
   const ProgramMember &member;

@@ -3,8 +3,8 @@
 //
 // A worklist of blocks. A block runs until a port has no data or no slot, or a
 // wait does not hold; it is looked at again when the other end of one of its
-// channels, or a block of its rank, has moved. Slices of a step move together, so
-// as many as all ports allow are moved at once.
+// channels, or a block of its rank, has moved. Slices of a step move together,
+// so as many as all ports allow are moved at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/ProgramDeadlock.h"
@@ -32,17 +32,21 @@ struct BlockState {
 
 class Run {
 public:
-  Run(const ProgramSet &programs, const std::vector<RankProgram> &ranks, const FifoShape &shape);
+  Run(const ProgramSet &programs, const std::vector<RankProgram> &ranks,
+      const FifoShape &shape);
   DeadlockResult go();
 
 private:
   bool connect();
   void advance(BlockState &block);
-  bool advanceStep(BlockState &block, const RankProgram &program, const Step &step);
+  bool advanceStep(BlockState &block, const RankProgram &program,
+                   const Step &step);
   uint32_t slicesOf(const Step &step, uint32_t round) const;
   uint64_t freeSlots(const Fifo &fifo) const;
   bool holds(const BlockState &block, const BlockWait &wait) const;
-  bool isOver(uint32_t block) const { return block == kNone || blocks[block].round == shape.rounds; }
+  bool isOver(uint32_t block) const {
+    return block == kNone || blocks[block].round == shape.rounds;
+  }
   void wake(uint32_t block);
   BlockedAt describe(const BlockState &block) const;
   void findCycle(DeadlockResult &result) const;
@@ -51,14 +55,15 @@ private:
   const std::vector<RankProgram> &ranks;
   FifoShape shape;
   std::vector<BlockState> blocks;
-  std::vector<uint32_t> firstBlock;             // by rank
+  std::vector<uint32_t> firstBlock; // by rank
   std::vector<Fifo> fifos;
   std::vector<std::vector<uint32_t>> sendFifos, recvFifos; // by rank and end
   std::vector<uint32_t> queue;
 };
 } // namespace
 
-Run::Run(const ProgramSet &programs, const std::vector<RankProgram> &ranks, const FifoShape &shape)
+Run::Run(const ProgramSet &programs, const std::vector<RankProgram> &ranks,
+         const FifoShape &shape)
     : programs(programs), ranks(ranks), shape(shape) {
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
     firstBlock.push_back(blocks.size());
@@ -72,7 +77,8 @@ Run::Run(const ProgramSet &programs, const std::vector<RankProgram> &ranks, cons
 bool Run::connect() {
   llvm::DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> ids;
   auto fifoOf = [&](Rank from, Rank to, uint32_t tag) {
-    auto [it, isNew] = ids.try_emplace({uint64_t(from) << 32 | to, tag}, fifos.size());
+    auto [it, isNew] =
+        ids.try_emplace({uint64_t(from) << 32 | to, tag}, fifos.size());
     if (isNew)
       fifos.emplace_back();
     return it->second;
@@ -87,12 +93,14 @@ bool Run::connect() {
   for (uint32_t b = 0; b < blocks.size(); ++b) {
     const RankProgram &program = ranks[blocks[b].rank];
     for (const Step &step : blocks[b].program->steps)
-      for (uint32_t p = step.firstPort; p < step.firstPort + step.numSources + step.numSinks; ++p) {
+      for (uint32_t p = step.firstPort;
+           p < step.firstPort + step.numSources + step.numSinks; ++p) {
         const Port &port = program.ports[p];
         if (port.kind != Port::Recv && port.kind != Port::Send)
           continue;
         bool isSend = port.kind == Port::Send;
-        Fifo &fifo = fifos[(isSend ? sendFifos : recvFifos)[blocks[b].rank][port.end]];
+        Fifo &fifo =
+            fifos[(isSend ? sendFifos : recvFifos)[blocks[b].rank][port.end]];
         uint32_t &owner = isSend ? fifo.sender : fifo.receiver;
         if (owner != kNone && owner != b)
           return false;
@@ -107,11 +115,14 @@ uint32_t Run::slicesOf(const Step &step, uint32_t round) const {
     return round == 0 ? 1 : 0;
   if (round + 1 < shape.rounds || shape.lastSlices == 0)
     return shape.slices;
-  return step.chunk < shape.longChunks ? shape.lastSlices : shape.lastSlices - 1;
+  return step.chunk < shape.longChunks ? shape.lastSlices
+                                       : shape.lastSlices - 1;
 }
 
 uint64_t Run::freeSlots(const Fifo &fifo) const {
-  uint64_t returned = isOver(fifo.receiver) ? fifo.received : fifo.received / shape.batch * shape.batch;
+  uint64_t returned = isOver(fifo.receiver)
+                          ? fifo.received
+                          : fifo.received / shape.batch * shape.batch;
   return returned + shape.slots - fifo.sent;
 }
 
@@ -131,7 +142,8 @@ void Run::wake(uint32_t block) {
 }
 
 /// False: the step is not finished and cannot go on now.
-bool Run::advanceStep(BlockState &block, const RankProgram &program, const Step &step) {
+bool Run::advanceStep(BlockState &block, const RankProgram &program,
+                      const Step &step) {
   if (block.slice == 0)
     for (uint32_t w = step.firstWait; w < step.firstWait + step.numWaits; ++w)
       if (!holds(block, program.waits[w]))
@@ -145,7 +157,8 @@ bool Run::advanceStep(BlockState &block, const RankProgram &program, const Step 
       const Fifo &fifo = fifos[recvFifos[block.rank][ports[p].end]];
       movable = std::min(movable, fifo.sent - fifo.received);
     } else if (ports[p].kind == Port::Send) {
-      movable = std::min(movable, freeSlots(fifos[sendFifos[block.rank][ports[p].end]]));
+      movable = std::min(movable,
+                         freeSlots(fifos[sendFifos[block.rank][ports[p].end]]));
     }
   }
   if (movable)
@@ -174,7 +187,8 @@ void Run::advance(BlockState &block) {
       block.slice = 0;
       ++block.finished;
       if (hasSiblings)
-        for (uint32_t b = firstBlock[block.rank]; b < firstBlock[block.rank + 1]; ++b)
+        for (uint32_t b = firstBlock[block.rank];
+             b < firstBlock[block.rank + 1]; ++b)
           wake(b);
     }
   // It has ended: it gives back what it still holds.
@@ -185,8 +199,10 @@ void Run::advance(BlockState &block) {
 BlockedAt Run::describe(const BlockState &block) const {
   const RankProgram &program = ranks[block.rank];
   const Step &step = block.program->steps[block.step];
-  BlockedAt at{BlockedAt::Data, block.rank, block.block, block.step, block.slice, block.round, step.site};
-  auto waitsFor = [&](BlockedAt::Why why, uint32_t other, Rank peer, uint32_t tag) {
+  BlockedAt at{BlockedAt::Data, block.rank,  block.block, block.step,
+               block.slice,     block.round, step.site};
+  auto waitsFor = [&](BlockedAt::Why why, uint32_t other, Rank peer,
+                      uint32_t tag) {
     at.why = why;
     at.peer = peer;
     at.tag = tag;
@@ -197,9 +213,12 @@ BlockedAt Run::describe(const BlockState &block) const {
   if (block.slice == 0)
     for (uint32_t w = step.firstWait; w < step.firstWait + step.numWaits; ++w)
       if (!holds(block, program.waits[w]))
-        return waitsFor(BlockedAt::Block, firstBlock[block.rank] + program.waits[w].block, block.rank, 0);
+        return waitsFor(BlockedAt::Block,
+                        firstBlock[block.rank] + program.waits[w].block,
+                        block.rank, 0);
   for (bool lookAtSends : {false, true})
-    for (uint32_t p = step.firstPort; p < step.firstPort + step.numSources + step.numSinks; ++p) {
+    for (uint32_t p = step.firstPort;
+         p < step.firstPort + step.numSources + step.numSinks; ++p) {
       const Port &port = program.ports[p];
       if (!lookAtSends && port.kind == Port::Recv) {
         const Fifo &fifo = fifos[recvFifos[block.rank][port.end]];
@@ -216,12 +235,13 @@ BlockedAt Run::describe(const BlockState &block) const {
   return at;
 }
 
-/// Every blocked block waits for one other. Either that leads into a cycle, or to
-/// a block that has ended.
+/// Every blocked block waits for one other. Either that leads into a cycle, or
+/// to a block that has ended.
 void Run::findCycle(DeadlockResult &result) const {
   std::vector<uint32_t> blockedIndex(blocks.size(), kNone);
   for (uint32_t i = 0; i < result.blocked.size(); ++i)
-    blockedIndex[firstBlock[result.blocked[i].rank] + result.blocked[i].block] = i;
+    blockedIndex[firstBlock[result.blocked[i].rank] + result.blocked[i].block] =
+        i;
   std::vector<uint32_t> visit(result.blocked.size(), kNone);
   uint32_t dead = kNone; // waits for one that is over
   for (uint32_t start = 0; start < result.blocked.size(); ++start) {
@@ -273,13 +293,18 @@ DeadlockResult Run::go() {
   return result;
 }
 
-DeadlockResult coll::runFifos(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape) {
+DeadlockResult coll::runFifos(const ProgramSet &programs, uint32_t member,
+                              Variant variant, const FifoShape &shape) {
   const ProgramMember &m = programs.members[member];
-  return Run(programs, variant == Variant::InPlace ? m.inPlace : m.outOfPlace, shape).go();
+  return Run(programs, variant == Variant::InPlace ? m.inPlace : m.outOfPlace,
+             shape)
+      .go();
 }
 
-DeadlockResult coll::findDeadlock(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape) {
-  DeadlockResult result = runFifos(programs, member, variant, shape.guaranteed());
+DeadlockResult coll::findDeadlock(const ProgramSet &programs, uint32_t member,
+                                  Variant variant, const FifoShape &shape) {
+  DeadlockResult result =
+      runFifos(programs, member, variant, shape.guaranteed());
   if (!result.isStuck || shape.batch == 1)
     return result;
   uint32_t chunks = 1;
@@ -293,7 +318,8 @@ DeadlockResult coll::findDeadlock(const ProgramSet &programs, uint32_t member, V
   for (uint32_t last = shape.slices; last > 0; --last)
     for (uint32_t rounds = 1; rounds <= shape.batch; ++rounds)
       for (uint32_t longChunks : splits) {
-        FifoShape exact{shape.slots, shape.batch, shape.slices, rounds, last, longChunks};
+        FifoShape exact{shape.slots, shape.batch, shape.slices,
+                        rounds,      last,        longChunks};
         result = runFifos(programs, member, variant, exact);
         if (result.isStuck || !result.isDecided)
           return result;

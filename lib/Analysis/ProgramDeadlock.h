@@ -1,10 +1,12 @@
-//===- ProgramDeadlock.h - Do programs get stuck on their FIFOs? -*- C++ -*-===//
+//===- ProgramDeadlock.h - Do programs get stuck on their FIFOs? -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the blocks of all ranks against FIFOs of a given shape, counting slices
 // and nothing else. Programs are deterministic and a channel has one writer and
 // one reader, so one greedy run decides for every timing. When it gets stuck,
-// every blocked block names what it waits for, and following that gives a cycle.
+// every blocked block names what it waits for, and following that gives a
+// cycle.
 //
 // A slice of a step takes one slice from every receive and needs a free slot on
 // every send. The receiver gives slots back in batches: send i + k of a launch
@@ -23,12 +25,14 @@ struct FifoShape {
   uint32_t batch = 2;  ///< b: slots are given back so many at a time
   uint32_t slices = 1; ///< of a message (a round of a chunk's share); w
   uint32_t rounds = 1; ///< how often the program runs; slots are counted on
-  /// Of the last round: messages of chunks below `longChunks` have `lastSlices`, the others one less. 0: `slices`, all.
+  /// Of the last round: messages of chunks below `longChunks` have
+  /// `lastSlices`, the others one less. 0: `slices`, all.
   uint32_t lastSlices = 0, longChunks = kNone;
 
   /// Free slots a sender can count on whatever the alignment of batches.
   uint32_t guaranteedSlots() const { return slots - batch + 1; }
-  /// One round on these. A cycle of waits lies in one round, and dropping slices only weakens it: so if this run ends, every launch does.
+  /// One round on these. A cycle of waits lies in one round, and dropping
+  /// slices only weakens it: so if this run ends, every launch does.
   FifoShape guaranteed() const { return {guaranteedSlots(), 1, slices, 1}; }
 };
 
@@ -38,30 +42,37 @@ struct BlockedAt {
   Rank rank = 0;
   uint32_t block = 0, step = 0, slice = 0, round = 0;
   SiteId site = kNone;
-  Rank peer = 0;        ///< Data, Credit
-  uint32_t tag = 0;     ///< Data, Credit
-  uint32_t onBlock = 0; ///< the block of `peer` (Block: of `rank`) that has to act
-  bool isOver = false;  ///< it has ended: the message is never sent, or never taken
+  Rank peer = 0;    ///< Data, Credit
+  uint32_t tag = 0; ///< Data, Credit
+  uint32_t onBlock =
+      0; ///< the block of `peer` (Block: of `rank`) that has to act
+  bool isOver =
+      false; ///< it has ended: the message is never sent, or never taken
 };
 
 struct DeadlockResult {
   bool isStuck = false;
-  std::vector<BlockedAt> blocked; ///< every block that has not ended, by rank and block
-  std::vector<BlockedAt> cycle;   ///< each waits for the next, the last for the first (or the last's partner is over)
-  bool isDecided = true;          ///< false: two blocks use one end of a channel, so timing decides; nothing was run
+  std::vector<BlockedAt>
+      blocked; ///< every block that has not ended, by rank and block
+  std::vector<BlockedAt> cycle; ///< each waits for the next, the last for the
+                                ///< first (or the last's partner is over)
+  bool isDecided = true; ///< false: two blocks use one end of a channel, so
+                         ///< timing decides; nothing was run
 };
 
 enum class Variant : uint8_t { OutOfPlace, InPlace };
 
 /// Greedy run of one member at exactly this shape.
-DeadlockResult runFifos(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape);
+DeadlockResult runFifos(const ProgramSet &programs, uint32_t member,
+                        Variant variant, const FifoShape &shape);
 
 /// Whether no launch gets stuck, whatever its counts, with messages of at most
-/// `shape.slices` slices. First by the guaranteed slots, which settles it if they
-/// suffice; else exactly: messages of every length up to `slices` in the last
-/// round, after as many full rounds as batches can be misaligned, with chunks
-/// that are longer than others. Returns the run that got stuck.
-DeadlockResult findDeadlock(const ProgramSet &programs, uint32_t member, Variant variant, const FifoShape &shape);
+/// `shape.slices` slices. First by the guaranteed slots, which settles it if
+/// they suffice; else exactly: messages of every length up to `slices` in the
+/// last round, after as many full rounds as batches can be misaligned, with
+/// chunks that are longer than others. Returns the run that got stuck.
+DeadlockResult findDeadlock(const ProgramSet &programs, uint32_t member,
+                            Variant variant, const FifoShape &shape);
 
 } // namespace coll
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks whose programs differ only in peers, parts, chunks, tags and the like
-// share one class: the program of one of them, its representative, and for every
-// number that varies a sum of terms ((base + sign * coordinate) mod size) *
-// stride that gives it for each rank of the class. These are coll_class and
-// coll_reloc_term of coll/abi.h; lowering walks the representative, writes a word
-// for each number, and a reloc where `termsOf` has one.
+// share one class: the program of one of them, its representative, and for
+// every number that varies a sum of terms ((base + sign * coordinate) mod size)
+// * stride that gives it for each rank of the class. These are coll_class and
+// coll_reloc_term of coll/abi.h; lowering walks the representative, writes a
+// word for each number, and a reloc where `termsOf` has one.
 //
 // Classes are shared by the members of a launch family. A coordinate is the
 // rank's, or the one of the first launch value (`ofRoot`).
@@ -44,12 +44,16 @@ struct FieldRef {
     StepChunk, ///< of step `index`, counted over the blocks in order
     StepSize,
     StepShift,
-    PartSize,  ///< size symbol of part `index`, counted over the buffers in order (variant: OutOfPlace)
-    AliasPart, ///< 4 * i + 0 or 2: partA, partB of the rank's i-th InplacePair (variant: OutOfPlace)
+    PartSize,  ///< size symbol of part `index`, counted over the buffers in
+               ///< order (variant: OutOfPlace)
+    AliasPart, ///< 4 * i + 0 or 2: partA, partB of the rank's i-th InplacePair
+               ///< (variant: OutOfPlace)
   } kind;
   Variant variant = Variant::OutOfPlace;
   uint32_t index = 0;
-  uint64_t key() const { return uint64_t(kind) << 40 | uint64_t(variant) << 32 | index; }
+  uint64_t key() const {
+    return uint64_t(kind) << 40 | uint64_t(variant) << 32 | index;
+  }
 };
 
 struct RankClass {
@@ -66,7 +70,8 @@ struct RankClass {
 
 struct ClassSet {
   std::vector<RankClass> classes;
-  /// [member][rank]. With `rotates` all members' are the same, and are looked up by coords(rank) - coords(launch[0]) mod dims.
+  /// [member][rank]. With `rotates` all members' are the same, and are looked
+  /// up by coords(rank) - coords(launch[0]) mod dims.
   std::vector<std::vector<uint32_t>> classOf;
   bool rotates = false;
 };
@@ -74,7 +79,8 @@ struct ClassSet {
 ClassSet classifyRanks(const ProgramSet &programs);
 
 /// What a runtime computes: for tests, and for reports.
-uint32_t evaluate(const RelocTerms &terms, const ProgramSet &programs, Rank rank, Rank root);
+uint32_t evaluate(const RelocTerms &terms, const ProgramSet &programs,
+                  Rank rank, Rank root);
 
 } // namespace coll
 

@@ -11,7 +11,8 @@ using namespace coll;
 using namespace coll::classes;
 
 static uint32_t valueAt(const RelocTerm &term, uint32_t coordinate) {
-  int64_t value = (int64_t(term.base) + term.sign * int64_t(coordinate)) % int64_t(term.size);
+  int64_t value = (int64_t(term.base) + term.sign * int64_t(coordinate)) %
+                  int64_t(term.size);
   return uint32_t(value < 0 ? value + term.size : value) * term.stride;
 }
 
@@ -21,7 +22,8 @@ static RelocTerm constant(uint32_t value) {
   return {.base = int32_t(-value), .size = 1u << 31, .stride = ~0u};
 }
 
-Samples::Samples(const std::vector<uint32_t> &rankDims, std::vector<Rank> ranks, std::vector<Rank> roots)
+Samples::Samples(const std::vector<uint32_t> &rankDims, std::vector<Rank> ranks,
+                 std::vector<Rank> roots)
     : dims(rankDims), ranks(std::move(ranks)), roots(std::move(roots)) {
   rankAxes = findAxes(true, false);
   rootAxes = findAxes(false, true);
@@ -35,8 +37,8 @@ uint32_t Samples::coordinate(bool ofRoot, uint8_t dim, size_t sample) const {
   return rest % dims[dim];
 }
 
-/// One axis per coordinate in use. With only the rank (or the root) in use, samples
-/// that differ in the other are not told apart.
+/// One axis per coordinate in use. With only the rank (or the root) in use,
+/// samples that differ in the other are not told apart.
 std::vector<Samples::Axis> Samples::findAxes(bool useRank, bool useRoot) const {
   std::vector<Axis> axes;
   for (bool ofRoot : {false, true})
@@ -46,18 +48,22 @@ std::vector<Samples::Axis> Samples::findAxes(bool useRank, bool useRoot) const {
     Axis *differs = nullptr;
     int count = 0;
     for (Axis &axis : axes)
-      if (coordinate(axis.ofRoot, axis.dim, s) != coordinate(axis.ofRoot, axis.dim, 0)) {
+      if (coordinate(axis.ofRoot, axis.dim, s) !=
+          coordinate(axis.ofRoot, axis.dim, 0)) {
         differs = &axis;
         ++count;
       }
     if (count == 1)
-      differs->points.push_back({coordinate(differs->ofRoot, differs->dim, s), uint32_t(s)});
+      differs->points.push_back(
+          {coordinate(differs->ofRoot, differs->dim, s), uint32_t(s)});
   }
   for (Axis &axis : axes) {
     axis.points.push_back({coordinate(axis.ofRoot, axis.dim, 0), 0});
     std::sort(axis.points.begin(), axis.points.end());
     auto isSame = [](auto &a, auto &b) { return a.first == b.first; };
-    axis.points.erase(std::unique(axis.points.begin(), axis.points.end(), isSame), axis.points.end());
+    axis.points.erase(
+        std::unique(axis.points.begin(), axis.points.end(), isSame),
+        axis.points.end());
   }
   return axes;
 }
@@ -65,13 +71,18 @@ std::vector<Samples::Axis> Samples::findAxes(bool useRank, bool useRoot) const {
 using Points = std::vector<std::pair<uint32_t, int64_t>>; // coordinate, number
 
 /// k * (+-c), wrapped around every m: differences are k, or k - m * k.
-static std::optional<RelocTerm> fitLine(const Points &points, uint32_t size, int64_t slope) {
+static std::optional<RelocTerm> fitLine(const Points &points, uint32_t size,
+                                        int64_t slope) {
   const int64_t stride = std::abs(slope);
-  RelocTerm term{.base = 0, .size = size, .stride = uint32_t(stride), .sign = int8_t(slope < 0 ? -1 : 1)};
+  RelocTerm term{.base = 0,
+                 .size = size,
+                 .stride = uint32_t(stride),
+                 .sign = int8_t(slope < 0 ? -1 : 1)};
   int64_t wrap = 0;
   size_t firstWrap = 0; // a wrap lies just before this point
   for (size_t i = 1; i < points.size(); ++i) {
-    int64_t rest = points[i].second - points[i - 1].second - slope * int64_t(points[i].first - points[i - 1].first);
+    int64_t rest = points[i].second - points[i - 1].second -
+                   slope * int64_t(points[i].first - points[i - 1].first);
     if (rest && !wrap)
       firstWrap = i;
     wrap = std::gcd(wrap, std::abs(rest));
@@ -85,11 +96,13 @@ static std::optional<RelocTerm> fitLine(const Points &points, uint32_t size, int
   const int64_t m = term.size = uint32_t(wrap / stride);
   auto matches = [&] {
     for (const auto &[c, number] : points)
-      if (valueAt(term, c) - valueAt(term, points[0].first) != uint32_t(number - points[0].second))
+      if (valueAt(term, c) - valueAt(term, points[0].first) !=
+          uint32_t(number - points[0].second))
         return false;
     return true;
   };
-  for (int64_t at = points[firstWrap - 1].first + 1; at <= points[firstWrap].first; ++at) {
+  for (int64_t at = points[firstWrap - 1].first + 1;
+       at <= points[firstWrap].first; ++at) {
     term.base = int32_t(slope > 0 ? (m - at % m) % m : (at - 1) % m);
     if (matches())
       return term;
@@ -115,7 +128,10 @@ static std::optional<RelocTerms> fitBits(const Points &points, uint32_t size) {
       return std::nullopt;
     weight >>= j;
     if (weight != above)
-      terms.push_back({.base = 0, .size = 2u << j, .stride = uint32_t(weight - above), .sign = 1});
+      terms.push_back({.base = 0,
+                       .size = 2u << j,
+                       .stride = uint32_t(weight - above),
+                       .sign = 1});
     above = weight;
   }
   return terms;
@@ -124,8 +140,10 @@ static std::optional<RelocTerms> fitBits(const Points &points, uint32_t size) {
 static std::optional<RelocTerms> fitAxis(const Points &points, uint32_t size) {
   std::vector<int64_t> slopes;
   for (size_t i = 1; i < points.size() && slopes.size() < 4; ++i) {
-    int64_t step = points[i].first - points[i - 1].first, rise = points[i].second - points[i - 1].second;
-    if (rise % step == 0 && std::find(slopes.begin(), slopes.end(), rise / step) == slopes.end())
+    int64_t step = points[i].first - points[i - 1].first,
+            rise = points[i].second - points[i - 1].second;
+    if (rise % step == 0 &&
+        std::find(slopes.begin(), slopes.end(), rise / step) == slopes.end())
       slopes.push_back(rise / step);
   }
   if (slopes.empty() || (slopes.size() == 1 && slopes[0] == 0))
@@ -133,25 +151,30 @@ static std::optional<RelocTerms> fitAxis(const Points &points, uint32_t size) {
   std::optional<RelocTerm> best;
   for (int64_t slope : slopes)
     if (slope != 0)
-      if (auto term = fitLine(points, size, slope); term && (!best || term->stride < best->stride))
+      if (auto term = fitLine(points, size, slope);
+          term && (!best || term->stride < best->stride))
         best = term;
   if (best)
     return RelocTerms{*best};
   return fitBits(points, size);
 }
 
-bool Samples::matches(const RelocTerms &terms, std::span<const uint32_t> numbers) const {
+bool Samples::matches(const RelocTerms &terms,
+                      std::span<const uint32_t> numbers) const {
   for (size_t s = 0; s < numbers.size(); ++s) {
     uint32_t sum = 0;
     for (const RelocTerm &term : terms)
-      sum += term.sign ? valueAt(term, coordinate(term.ofRoot, term.dim, s)) : valueAt(term, 0);
+      sum += term.sign ? valueAt(term, coordinate(term.ofRoot, term.dim, s))
+                       : valueAt(term, 0);
     if (sum != numbers[s])
       return false;
   }
   return true;
 }
 
-std::optional<RelocTerms> Samples::fitOver(const std::vector<Axis> &axes, std::span<const uint32_t> numbers) const {
+std::optional<RelocTerms>
+Samples::fitOver(const std::vector<Axis> &axes,
+                 std::span<const uint32_t> numbers) const {
   RelocTerms terms;
   uint32_t atFirst = 0;
   Points points;
@@ -176,8 +199,10 @@ std::optional<RelocTerms> Samples::fitOver(const std::vector<Axis> &axes, std::s
   return terms;
 }
 
-std::optional<RelocTerms> Samples::fit(std::span<const uint32_t> numbers, bool allowRoot) {
-  if (std::all_of(numbers.begin(), numbers.end(), [&](uint32_t n) { return n == numbers[0]; }))
+std::optional<RelocTerms> Samples::fit(std::span<const uint32_t> numbers,
+                                       bool allowRoot) {
+  if (std::all_of(numbers.begin(), numbers.end(),
+                  [&](uint32_t n) { return n == numbers[0]; }))
     return RelocTerms{};
   if (auto terms = fitOver(rankAxes, numbers))
     return terms;

@@ -19,13 +19,15 @@ double Volume::parts(const ProgramSet &programs) const {
   return sum;
 }
 
-static RankReport reportRank(const ProgramSet &programs, const RankProgram &program) {
+static RankReport reportRank(const ProgramSet &programs,
+                             const RankProgram &program) {
   RankReport report;
   report.blocks = program.blocks.size();
   report.sendChannels = program.sendEnds.size();
   report.recvChannels = program.recvEnds.size();
   report.scratchSlots = program.scratchSlots;
-  report.scratchBytes = uint64_t(program.scratchSlots) * programs.roundBytes * programs.instances;
+  report.scratchBytes =
+      uint64_t(program.scratchSlots) * programs.roundBytes * programs.instances;
   for (const BlockProgram &block : program.blocks)
     for (const Step &step : block.steps) {
       ++report.steps;
@@ -34,7 +36,8 @@ static RankReport reportRank(const ProgramSet &programs, const RankProgram &prog
         if (!isToken)
           ++volume.chunksOf[step.size];
       };
-      for (uint32_t p = step.firstPort; p < step.firstPort + step.numSources + step.numSinks; ++p)
+      for (uint32_t p = step.firstPort;
+           p < step.firstPort + step.numSources + step.numSinks; ++p)
         switch (program.ports[p].kind) {
         case Port::Recv:
           ++report.messagesReceived;
@@ -70,10 +73,12 @@ static std::vector<uint64_t> meanings(const ChunkGraph &graph) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < term.count; ++i)
       sum = term.kind == Term::Leaf || term.kind == Term::Apply
-                ? mix(sum, term.kind == Term::Leaf ? operands[i] : result[operands[i]])
+                ? mix(sum, term.kind == Term::Leaf ? operands[i]
+                                                   : result[operands[i]])
                 : sum + result[operands[i]];
     // Sums of sums are sums; a function is its own.
-    result[id] = term.kind == Term::Apply ? mix(sum, 1000 + term.function) : sum;
+    result[id] =
+        term.kind == Term::Apply ? mix(sum, 1000 + term.function) : sum;
   }
   return result;
 }
@@ -84,14 +89,16 @@ static bool doRanksAgree(const ChunkGraph &graph) {
   llvm::DenseMap<std::pair<uint64_t, uint64_t>, TermId> seen;
   for (const Output &output : graph.outputs) {
     TermId term = graph.values[output.value].term;
-    uint64_t cell = uint64_t(output.cell.buffer) << 48 ^ uint64_t(output.cell.part) << 24 ^ output.cell.chunk;
+    uint64_t cell = uint64_t(output.cell.buffer) << 48 ^
+                    uint64_t(output.cell.part) << 24 ^ output.cell.chunk;
     if (seen.try_emplace({cell, meaning[term]}, term).first->second != term)
       return false;
   }
   return true;
 }
 
-ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m, const ChunkGraph &graph) {
+ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m,
+                             const ChunkGraph &graph) {
   const ProgramMember &member = programs.members[m];
   ProgramReport report;
   for (const RankProgram &program : member.outOfPlace)
@@ -105,7 +112,8 @@ ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m, const Chunk
     if (bytes <= report.ranks[rank].scratchBytes)
       continue;
     report.inPlace = InPlaceSafety::NeedsScratch;
-    report.inPlaceScratchBytes = std::max(report.inPlaceScratchBytes, bytes - report.ranks[rank].scratchBytes);
+    report.inPlaceScratchBytes = std::max(
+        report.inPlaceScratchBytes, bytes - report.ranks[rank].scratchBytes);
   }
   return report;
 }
@@ -124,7 +132,9 @@ std::string coll::foldRanks(const std::vector<Rank> &ranks) {
   return text;
 }
 
-static std::string plural(uint64_t n, const char *word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
+static std::string plural(uint64_t n, const char *word) {
+  return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
+}
 
 static std::string bytesText(uint64_t bytes) {
   if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
@@ -135,7 +145,8 @@ static std::string bytesText(uint64_t bytes) {
 }
 
 /// "1.5 parts", or of which size, where parts are not all alike.
-static std::string volumeText(const Volume &volume, const ProgramSet &programs) {
+static std::string volumeText(const Volume &volume,
+                              const ProgramSet &programs) {
   std::string text;
   llvm::raw_string_ostream os(text);
   double parts = volume.parts(programs);
@@ -143,25 +154,38 @@ static std::string volumeText(const Volume &volume, const ProgramSet &programs) 
   return text;
 }
 
-static void printRanks(llvm::raw_ostream &os, const ProgramSet &programs, const std::vector<Rank> &ranks, const RankReport &r, uint32_t total) {
-  os << "  " << (ranks.size() == total ? "every rank" : (ranks.size() == 1 ? "rank " : "ranks ") + foldRanks(ranks)) << ": sends "
-     << volumeText(r.sent, programs) << " in " << plural(r.messagesSent, "message") << ", receives " << volumeText(r.received, programs) << " in "
-     << plural(r.messagesReceived, "message") << "; reads " << volumeText(r.read, programs) << ", writes " << volumeText(r.written, programs) << "; "
-     << plural(r.steps, "step") << " in " << plural(r.blocks, "block") << "; " << plural(r.sendChannels, "channel") << " out, " << r.recvChannels
+static void printRanks(llvm::raw_ostream &os, const ProgramSet &programs,
+                       const std::vector<Rank> &ranks, const RankReport &r,
+                       uint32_t total) {
+  os << "  "
+     << (ranks.size() == total
+             ? "every rank"
+             : (ranks.size() == 1 ? "rank " : "ranks ") + foldRanks(ranks))
+     << ": sends " << volumeText(r.sent, programs) << " in "
+     << plural(r.messagesSent, "message") << ", receives "
+     << volumeText(r.received, programs) << " in "
+     << plural(r.messagesReceived, "message") << "; reads "
+     << volumeText(r.read, programs) << ", writes "
+     << volumeText(r.written, programs) << "; " << plural(r.steps, "step")
+     << " in " << plural(r.blocks, "block") << "; "
+     << plural(r.sendChannels, "channel") << " out, " << r.recvChannels
      << " in; ";
   if (r.scratchSlots)
-    os << bytesText(r.scratchBytes) << " of scratch (" << plural(r.scratchSlots, "slot") << ")\n";
+    os << bytesText(r.scratchBytes) << " of scratch ("
+       << plural(r.scratchSlots, "slot") << ")\n";
   else
     os << "no scratch\n";
 }
 
-std::string coll::printReport(const ProgramSet &programs, const ProgramReport &report) {
+std::string coll::printReport(const ProgramSet &programs,
+                              const ProgramReport &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << programs.schedule << ": " << programs.contract << " on ";
   for (size_t d = 0; d < programs.rankDims.size(); ++d)
     os << (d ? " x " : "") << programs.rankDims[d];
-  os << (programs.numRanks() == 1 ? " rank" : " ranks") << "; rounds of " << bytesText(programs.roundBytes);
+  os << (programs.numRanks() == 1 ? " rank" : " ranks") << "; rounds of "
+     << bytesText(programs.roundBytes);
   if (programs.instances > 1)
     os << ", " << programs.instances << " instances";
   os << "\n";
@@ -177,7 +201,8 @@ std::string coll::printReport(const ProgramSet &programs, const ProgramReport &r
       }
     printRanks(os, programs, alike, report.ranks[rank], report.ranks.size());
   }
-  os << "  ranks agree bit for bit: " << (report.ranksAgree ? "yes" : "no") << "\n";
+  os << "  ranks agree bit for bit: " << (report.ranksAgree ? "yes" : "no")
+     << "\n";
   os << "  in place: ";
   switch (report.inPlace) {
   case InPlaceSafety::NotOffered:
@@ -187,7 +212,8 @@ std::string coll::printReport(const ProgramSet &programs, const ProgramReport &r
     os << "safe\n";
     break;
   case InPlaceSafety::NeedsScratch:
-    os << "safe with " << bytesText(report.inPlaceScratchBytes) << " of scratch\n";
+    os << "safe with " << bytesText(report.inPlaceScratchBytes)
+       << " of scratch\n";
     break;
   }
   return text;

@@ -9,8 +9,8 @@
 
 namespace coll {
 
-/// An amount of data before counts are known: so many chunks of each size symbol,
-/// each a 1 / chunks of a part.
+/// An amount of data before counts are known: so many chunks of each size
+/// symbol, each a 1 / chunks of a part.
 struct Volume {
   std::map<uint32_t, uint64_t> chunksOf; ///< by size symbol; tokens are no data
   bool operator==(const Volume &) const = default;
@@ -21,11 +21,13 @@ struct Volume {
 /// What one rank does in a launch, whatever the number of rounds.
 struct RankReport {
   Volume sent, received;
-  Volume read, written; ///< memory traffic: loads and receives; stores and sends
+  Volume read,
+      written; ///< memory traffic: loads and receives; stores and sends
   uint32_t messagesSent = 0, messagesReceived = 0; ///< a round
   uint32_t steps = 0, blocks = 0, sendChannels = 0, recvChannels = 0;
   uint32_t scratchSlots = 0;
-  uint64_t scratchBytes = 0; ///< of all instances, where elements are stored as T
+  uint64_t scratchBytes =
+      0; ///< of all instances, where elements are stored as T
   bool operator==(const RankReport &) const = default;
 };
 
@@ -34,14 +36,18 @@ enum class InPlaceSafety : uint8_t { NotOffered, Safe, NeedsScratch };
 struct ProgramReport {
   std::vector<RankReport> ranks; ///< by rank, out of place
   InPlaceSafety inPlace = InPlaceSafety::NotOffered;
-  uint64_t inPlaceScratchBytes = 0; ///< NeedsScratch: of the rank that needs most, beyond what it needs anyway
-  bool ranksAgree = false;          ///< wherever ranks are promised the same location of `out`, they hold the same bits
+  uint64_t inPlaceScratchBytes = 0; ///< NeedsScratch: of the rank that needs
+                                    ///< most, beyond what it needs anyway
+  bool ranksAgree = false; ///< wherever ranks are promised the same location of
+                           ///< `out`, they hold the same bits
 };
 
-ProgramReport reportOn(const ProgramSet &programs, uint32_t member, const ChunkGraph &graph);
+ProgramReport reportOn(const ProgramSet &programs, uint32_t member,
+                       const ChunkGraph &graph);
 
 /// As people read it: one line per group of ranks that do the same.
-std::string printReport(const ProgramSet &programs, const ProgramReport &report);
+std::string printReport(const ProgramSet &programs,
+                        const ProgramReport &report);
 
 /// "0, 2..5, 9": for lists of ranks in messages.
 std::string foldRanks(const std::vector<Rank> &ranks);

@@ -16,27 +16,43 @@
 using namespace coll;
 using namespace coll::sched;
 
-static auto sizeKey(const SizeSymbol &size) { return std::tuple(size.kind, size.value, size.chunks); }
+static auto sizeKey(const SizeSymbol &size) {
+  return std::tuple(size.kind, size.value, size.chunks);
+}
 
-Interner::Interner(ProgramSet &set, std::span<const ChunkGraph> members) : set(set) {
-  // By value and not by first use, so that the symbols of ranks alike are alike.
+Interner::Interner(ProgramSet &set, std::span<const ChunkGraph> members)
+    : set(set) {
+  // By value and not by first use, so that the symbols of ranks alike are
+  // alike.
   for (const ChunkGraph &graph : members)
     set.sizes.insert(set.sizes.end(), graph.sizes.begin(), graph.sizes.end());
-  llvm::sort(set.sizes, [](const SizeSymbol &a, const SizeSymbol &b) { return sizeKey(a) < sizeKey(b); });
-  auto isSame = [](const SizeSymbol &a, const SizeSymbol &b) { return sizeKey(a) == sizeKey(b); };
-  set.sizes.erase(std::unique(set.sizes.begin(), set.sizes.end(), isSame), set.sizes.end());
+  llvm::sort(set.sizes, [](const SizeSymbol &a, const SizeSymbol &b) {
+    return sizeKey(a) < sizeKey(b);
+  });
+  auto isSame = [](const SizeSymbol &a, const SizeSymbol &b) {
+    return sizeKey(a) == sizeKey(b);
+  };
+  set.sizes.erase(std::unique(set.sizes.begin(), set.sizes.end(), isSame),
+                  set.sizes.end());
 }
 
 void Interner::enter(const ChunkGraph &graph) {
   sizes.clear();
   for (const SizeSymbol &size : graph.sizes)
-    sizes.push_back(llvm::lower_bound(set.sizes, size,
-                                      [](const SizeSymbol &a, const SizeSymbol &b) { return sizeKey(a) < sizeKey(b); }) -
-                    set.sizes.begin());
-  // The members of a family come from one source: they mostly share their sites.
-  auto isSame = [](const Site &a, const Site &b) { return a.range == b.range && a.caller == b.caller; };
+    sizes.push_back(
+        llvm::lower_bound(set.sizes, size,
+                          [](const SizeSymbol &a, const SizeSymbol &b) {
+                            return sizeKey(a) < sizeKey(b);
+                          }) -
+        set.sizes.begin());
+  // The members of a family come from one source: they mostly share their
+  // sites.
+  auto isSame = [](const Site &a, const Site &b) {
+    return a.range == b.range && a.caller == b.caller;
+  };
   if (siteBase == 0 && set.sites.size() >= graph.sites.size() &&
-      std::equal(graph.sites.begin(), graph.sites.end(), set.sites.begin(), isSame))
+      std::equal(graph.sites.begin(), graph.sites.end(), set.sites.begin(),
+                 isSame))
     return;
   siteBase = set.sites.size();
   for (Site site : graph.sites) {
@@ -52,7 +68,8 @@ ExprId Interner::expr(const std::vector<ExprNode> &nodes) {
   for (const ExprNode &node : nodes) {
     key += char(node.kind);
     key += char(node.type);
-    key.append(reinterpret_cast<const char *>(&node.function), sizeof node.function);
+    key.append(reinterpret_cast<const char *>(&node.function),
+               sizeof node.function);
     key.append(reinterpret_cast<const char *>(&node.arg), sizeof node.arg);
   }
   auto [it, isNew] = exprs.try_emplace(std::move(key), set.exprs.size());
@@ -82,7 +99,8 @@ static ProgramSet frameOf(std::span<const ChunkGraph> members) {
 }
 
 /// Part sizes are symbols too.
-static std::vector<Buffer> buffersOf(const ChunkGraph &graph, const Interner &interner) {
+static std::vector<Buffer> buffersOf(const ChunkGraph &graph,
+                                     const Interner &interner) {
   std::vector<Buffer> buffers = graph.buffers;
   for (Buffer &buffer : buffers)
     for (uint32_t &size : buffer.partSize)
@@ -95,7 +113,8 @@ namespace {
 /// One attempt: all members at one degree of fusion.
 class Attempt {
 public:
-  Attempt(std::span<const ChunkGraph> members, const ScheduleOptions &options, ScheduleResult &result)
+  Attempt(std::span<const ChunkGraph> members, const ScheduleOptions &options,
+          ScheduleResult &result)
       : members(members), options(options), result(result) {}
   void build(Fusion fusion, Sequence sequence);
   bool fits();
@@ -142,22 +161,31 @@ void Attempt::build(Fusion fusion, Sequence sequence) {
 bool Attempt::fits() {
   const ProgramSet &set = result.programs;
   if (set.numTags > maxProgramTags) {
-    refuse({.kind = ScheduleRefusal::TooManyTags, .needed = set.numTags, .limit = maxProgramTags});
+    refuse({.kind = ScheduleRefusal::TooManyTags,
+            .needed = set.numTags,
+            .limit = maxProgramTags});
     return false;
   }
   for (uint32_t m = 0; m < set.members.size(); ++m)
     for (Rank rank = 0; rank < set.numRanks(); ++rank) {
       const RankProgram &program = set.members[m].outOfPlace[rank];
       if (program.blocks.size() > maxProgramBlocks) {
-        refuse({.kind = ScheduleRefusal::TooManyBlocks, .member = m, .rank = rank,
-                .needed = program.blocks.size(), .limit = maxProgramBlocks});
+        refuse({.kind = ScheduleRefusal::TooManyBlocks,
+                .member = m,
+                .rank = rank,
+                .needed = program.blocks.size(),
+                .limit = maxProgramBlocks});
         return false;
       }
       for (const BlockProgram &block : program.blocks)
         for (const Step &step : block.steps)
           if (std::max(step.numSources, step.numSinks) > maxStepPorts) {
-            refuse({.kind = ScheduleRefusal::TooManyPorts, .member = m, .rank = rank, .site = step.site,
-                    .needed = std::max(step.numSources, step.numSinks), .limit = maxStepPorts});
+            refuse({.kind = ScheduleRefusal::TooManyPorts,
+                    .member = m,
+                    .rank = rank,
+                    .site = step.site,
+                    .needed = std::max(step.numSources, step.numSinks),
+                    .limit = maxStepPorts});
             return false;
           }
     }
@@ -171,16 +199,22 @@ bool Attempt::runs(FifoShape shape) {
       // The messages are the same; only waits between blocks could differ.
       if (variant == Variant::InPlace && (!hasWaits || member.inPlace.empty()))
         continue;
-      // Where the compiler chooses, it takes what is right for every count by the
-      // guaranteed slots alone; what `map` demands is looked at exactly.
-      DeadlockResult found = isForced ? findDeadlock(result.programs, m, variant, shape)
-                                      : runFifos(result.programs, m, variant, shape.guaranteed());
+      // Where the compiler chooses, it takes what is right for every count by
+      // the guaranteed slots alone; what `map` demands is looked at exactly.
+      DeadlockResult found =
+          isForced ? findDeadlock(result.programs, m, variant, shape)
+                   : runFifos(result.programs, m, variant, shape.guaranteed());
       if (!found.isStuck)
         continue;
       SiteId site = found.cycle.empty() ? kNone : found.cycle.front().site;
       Rank rank = found.cycle.empty() ? 0 : found.cycle.front().rank;
-      refuse({.kind = ScheduleRefusal::Deadlock, .member = m, .rank = rank, .variant = variant, .site = site,
-              .shape = shape, .deadlock = std::move(found)});
+      refuse({.kind = ScheduleRefusal::Deadlock,
+              .member = m,
+              .rank = rank,
+              .variant = variant,
+              .site = site,
+              .shape = shape,
+              .deadlock = std::move(found)});
       return false;
     }
   }
@@ -189,12 +223,15 @@ bool Attempt::runs(FifoShape shape) {
 
 static uint32_t batchOf(uint32_t slots) { return std::max(1u, slots / 2); }
 
-/// The longest messages with which the programs run, at most as `map { round }` says. Where `map` names the buffering, too, it means just that.
+/// The longest messages with which the programs run, at most as `map { round }`
+/// says. Where `map` names the buffering, too, it means just that.
 bool Attempt::chooseRound(uint32_t slots, uint64_t slotBytes) {
   const MapDirectives &map = result.programs.map;
   FifoShape shape{slots, batchOf(slots), 1, 1};
   uint32_t longest = shape.guaranteedSlots(), shortest = 1;
-  uint32_t asked = std::max<uint64_t>(1, std::min<uint64_t>(UINT32_MAX, (map.roundBytes + slotBytes - 1) / slotBytes));
+  uint32_t asked = std::max<uint64_t>(
+      1, std::min<uint64_t>(UINT32_MAX,
+                            (map.roundBytes + slotBytes - 1) / slotBytes));
   isForced = map.roundBytes && (map.slots || map.slotBytes);
   if (isForced)
     longest = shortest = asked;
@@ -206,7 +243,8 @@ bool Attempt::chooseRound(uint32_t slots, uint64_t slotBytes) {
       if (map.roundBytes && (isForced || map.roundBytes < bytes))
         bytes = map.roundBytes;
       result.isRoundShortened = bytes < map.roundBytes;
-      result.programs.roundBytes = std::min<uint64_t>(bytes, UINT32_MAX) & ~uint64_t(15);
+      result.programs.roundBytes =
+          std::min<uint64_t>(bytes, UINT32_MAX) & ~uint64_t(15);
       result.bulk = shape;
       result.refusal.reset();
       return true;
@@ -222,15 +260,21 @@ void Attempt::checkScratchLimit() {
     return;
   for (uint32_t m = 0; m < set.members.size(); ++m)
     for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
-      const auto &programs = variant == Variant::InPlace ? set.members[m].inPlace : set.members[m].outOfPlace;
+      const auto &programs = variant == Variant::InPlace
+                                 ? set.members[m].inPlace
+                                 : set.members[m].outOfPlace;
       for (Rank rank = 0; rank < programs.size(); ++rank) {
         uint64_t slots = uint64_t(programs[rank].scratchSlots) * set.instances;
         if (slots * set.roundBytes <= set.map.scratchBytes)
           continue;
         uint64_t round = set.map.scratchBytes / slots & ~uint64_t(15);
         if (set.map.roundBytes || round < smallestRound) {
-          refuse({.kind = ScheduleRefusal::ScratchLimit, .member = m, .rank = rank, .variant = variant,
-                  .needed = slots * (set.map.roundBytes ? set.roundBytes : smallestRound),
+          refuse({.kind = ScheduleRefusal::ScratchLimit,
+                  .member = m,
+                  .rank = rank,
+                  .variant = variant,
+                  .needed = slots * (set.map.roundBytes ? set.roundBytes
+                                                        : smallestRound),
                   .limit = set.map.scratchBytes});
           return;
         }
@@ -239,7 +283,8 @@ void Attempt::checkScratchLimit() {
     }
 }
 
-ScheduleResult coll::schedule(std::span<const ChunkGraph> members, const ScheduleOptions &options) {
+ScheduleResult coll::schedule(std::span<const ChunkGraph> members,
+                              const ScheduleOptions &options) {
   assert(!members.empty());
   ScheduleResult result;
   const MapDirectives &map = members.front().map;
@@ -247,14 +292,18 @@ ScheduleResult coll::schedule(std::span<const ChunkGraph> members, const Schedul
   uint64_t slotBytes = map.slotBytes ? map.slotBytes : options.slotBytes;
   if (map.roundBytes && map.roundBytes < 16) {
     result.programs = frameOf(members);
-    result.refusal = {.kind = ScheduleRefusal::RoundTooSmall, .needed = 16, .limit = map.roundBytes};
+    result.refusal = {.kind = ScheduleRefusal::RoundTooSmall,
+                      .needed = 16,
+                      .limit = map.roundBytes};
     return result;
   }
   using Way = std::pair<Fusion, Sequence>;
-  for (auto [fusion, sequence] : {Way{Fusion::Full, Sequence::Depth}, Way{Fusion::Full, Sequence::Flow},
-                                  Way{Fusion::Sends, Sequence::Depth}, Way{Fusion::Sends, Sequence::Flow},
-                                  Way{Fusion::None, Sequence::Depth}}) {
-    if (fusion < options.fusion || (sequence == Sequence::Flow && map.sourceOrder))
+  for (auto [fusion, sequence] :
+       {Way{Fusion::Full, Sequence::Depth}, Way{Fusion::Full, Sequence::Flow},
+        Way{Fusion::Sends, Sequence::Depth}, Way{Fusion::Sends, Sequence::Flow},
+        Way{Fusion::None, Sequence::Depth}}) {
+    if (fusion < options.fusion ||
+        (sequence == Sequence::Flow && map.sourceOrder))
       continue;
     result.refusal.reset();
     Attempt attempt(members, options, result);

@@ -1,10 +1,10 @@
 //===- Schedule.h - From chunk graphs to programs ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Decides what a step is, in which order the steps of a rank run, in which block
-// and on which channel, and where a value that has to wait lies in memory. The
-// result is checked by findDeadlock before it is returned; that it means what
-// the chunk graph means is for checkPrograms to find out.
+// Decides what a step is, in which order the steps of a rank run, in which
+// block and on which channel, and where a value that has to wait lies in
+// memory. The result is checked by findDeadlock before it is returned; that it
+// means what the chunk graph means is for checkPrograms to find out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_SCHEDULE_H
@@ -17,10 +17,11 @@
 
 namespace coll {
 
-/// How much one step may do. Each is tried in turn until the program runs at the
-/// buffering there is; with None it always does if a message fits a FIFO.
+/// How much one step may do. Each is tried in turn until the program runs at
+/// the buffering there is; with None it always does if a message fits a FIFO.
 enum class Fusion : uint8_t {
-  Full,  ///< sends join the step that makes the value; values with one user are computed in its step
+  Full,  ///< sends join the step that makes the value; values with one user are
+         ///< computed in its step
   Sends, ///< only the former
   None   ///< every message is sent and received by a step of its own
 };
@@ -37,7 +38,8 @@ struct ScheduleOptions {
 /// Why there is no program.
 struct ScheduleRefusal {
   enum Kind : uint8_t {
-    Deadlock,      ///< stuck at the buffering that `map` asks for: `deadlock` says how
+    Deadlock, ///< stuck at the buffering that `map` asks for: `deadlock` says
+              ///< how
     RoundTooSmall, ///< `round` below 16 bytes
     ScratchLimit,  ///< needs `needed` bytes of scratch, `map` allows `limit`
     TooManyBlocks, ///< `needed` blocks, `limit` is the most
@@ -53,18 +55,24 @@ struct ScheduleRefusal {
   DeadlockResult deadlock = {};
 };
 
-constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64, maxStepPorts = 4096;
+constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64,
+                   maxStepPorts = 4096;
 
 struct ScheduleResult {
-  ProgramSet programs; ///< also when refused: the last that was tried, for the report
+  ProgramSet
+      programs; ///< also when refused: the last that was tried, for the report
   Fusion fusion = Fusion::Full;
-  FifoShape bulk, small; ///< what the programs were found to run with: a runtime must have at least these slots and no more slices a message
-  bool isRoundShortened = false; ///< `map { round }` is more than the FIFOs hold, and names no buffering
+  FifoShape bulk,
+      small; ///< what the programs were found to run with: a runtime must have
+             ///< at least these slots and no more slices a message
+  bool isRoundShortened = false; ///< `map { round }` is more than the FIFOs
+                                 ///< hold, and names no buffering
   std::optional<ScheduleRefusal> refusal;
 };
 
 /// One chunk graph per launch member, in the order of the launch domains.
-ScheduleResult schedule(std::span<const ChunkGraph> members, const ScheduleOptions &options = {});
+ScheduleResult schedule(std::span<const ChunkGraph> members,
+                        const ScheduleOptions &options = {});
 
 } // namespace coll
 

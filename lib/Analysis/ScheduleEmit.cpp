@@ -1,8 +1,8 @@
 //===- ScheduleEmit.cpp - The steps of one rank ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Drafts: which sources, which expression, which sinks. Where values lie and how
-// steps are written down is ScheduleStorage.cpp.
+// Drafts: which sources, which expression, which sinks. Where values lie and
+// how steps are written down is ScheduleStorage.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/ScheduleEmit.h"
@@ -14,7 +14,9 @@
 using namespace coll;
 using namespace coll::sched;
 
-static uint64_t partKey(uint32_t buffer, uint32_t part) { return uint64_t(buffer) << 32 | part; }
+static uint64_t partKey(uint32_t buffer, uint32_t part) {
+  return uint64_t(buffer) << 32 | part;
+}
 
 Emitter::Emitter(const Plan &plan, Interner &interner, Variant variant)
     : plan(plan), graph(plan.graph), interner(interner), variant(variant) {
@@ -34,16 +36,19 @@ Emitter::Emitter(const Plan &plan, Interner &interner, Variant variant)
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const Value &value = graph.values[v];
     if (value.kind == Value::Input && plan.roles[v] != Role::Dead)
-      leafOfCell[{value.rank, partKey(value.cell.buffer, value.cell.part) << 20 ^ value.cell.chunk}] = v;
+      leafOfCell[{value.rank, partKey(value.cell.buffer, value.cell.part)
+                                      << 20 ^
+                                  value.cell.chunk}] = v;
   }
 }
 
 bool Emitter::isScaled(ValueId leaf) const {
-  return graph.reduces && graph.buffers[graph.values[leaf].cell.buffer].kind == Buffer::In;
+  return graph.reduces &&
+         graph.buffers[graph.values[leaf].cell.buffer].kind == Buffer::In;
 }
 
-/// In place, the leaf in whose memory a location of `out` lies; kNone: no leaf, or
-/// one that nobody reads.
+/// In place, the leaf in whose memory a location of `out` lies; kNone: no leaf,
+/// or one that nobody reads.
 ValueId Emitter::leafUnder(const Cell &cell) const {
   auto it = alias.find(partKey(cell.buffer, cell.part));
   if (it == alias.end())
@@ -62,7 +67,8 @@ RankProgram Emitter::emit(Rank ofRank) {
   if (variant == Variant::InPlace)
     for (uint32_t i = firstPair[rank]; i < firstPair[rank + 1]; ++i) {
       const InplacePair &pair = graph.inplace[i];
-      uint64_t a = partKey(pair.bufferA, pair.partA), b = partKey(pair.bufferB, pair.partB);
+      uint64_t a = partKey(pair.bufferA, pair.partA),
+               b = partKey(pair.bufferB, pair.partB);
       bool isAIn = graph.buffers[pair.bufferA].kind == Buffer::In;
       alias[isAIn ? b : a] = isAIn ? a : b;
     }
@@ -70,7 +76,8 @@ RankProgram Emitter::emit(Rank ofRank) {
     if (plan.isLeaf(graph.outputs[i].value))
       copies.push_back(i);
   for (uint32_t i = plan.firstNode[rank]; i < plan.firstNode[rank + 1]; ++i)
-    plan.nodes[i].kind == Node::Compute ? draftCompute(plan.nodes[i]) : draftSend(plan.nodes[i]);
+    plan.nodes[i].kind == Node::Compute ? draftCompute(plan.nodes[i])
+                                        : draftSend(plan.nodes[i]);
   draftCopies();
   saveOverwritten();
   placeValues();
@@ -92,7 +99,8 @@ void Emitter::draftCompute(const Node &node) {
   expand(node.value, draft);
   orderSources(draft);
   addStores(node.value, draft);
-  for (ValueId rider = plan.firstRider[node.value]; rider != kNone; rider = plan.nextRider[rider])
+  for (ValueId rider = plan.firstRider[node.value]; rider != kNone;
+       rider = plan.nextRider[rider])
     addStores(rider, draft);
   for (uint32_t m = node.firstSend; m != kNone; m = plan.nextSend[m])
     draft.sinks.push_back({Sink::Send, plan.messages[m].wire, m});
@@ -106,7 +114,8 @@ ElemType Emitter::expand(ValueId v, Draft &draft) {
   llvm::SmallVector<uint32_t, 8> messageOf;
   uint32_t message = plan.firstMessage[v];
   for (uint32_t i = 0; i < value.numOperands; ++i)
-    messageOf.push_back(graph.values[operands[i].value].rank == rank ? kNone : message++);
+    messageOf.push_back(
+        graph.values[operands[i].value].rank == rank ? kNone : message++);
   llvm::SmallVector<uint32_t, 8> sourceOf(value.numOperands, kNone);
   ElemType known = ElemType::Accum;
   const std::vector<ExprNode> &nodes = graph.exprs[value.expr].nodes;
@@ -118,7 +127,8 @@ ElemType Emitter::expand(ValueId v, Draft &draft) {
     }
     const Operand &operand = operands[node.arg];
     if (messageOf[node.arg] != kNone && sourceOf[node.arg] != kNone) {
-      draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, sourceOf[node.arg]});
+      draft.expr.push_back(
+          {ExprNode::Operand, ElemType::T, 0, sourceOf[node.arg]});
       known = operand.via;
       continue;
     }
@@ -133,17 +143,21 @@ void Emitter::addRound(ElemType type, ElemType known, Draft &draft) const {
     draft.expr.push_back({ExprNode::Round, type, 0, 0});
 }
 
-ElemType Emitter::expandOperand(ValueId user, const Operand &operand, uint32_t message, Draft &draft) {
+ElemType Emitter::expandOperand(ValueId user, const Operand &operand,
+                                uint32_t message, Draft &draft) {
   const Value &value = graph.values[operand.value];
   uint32_t source = draft.sources.size();
   if (message != kNone) {
     const Value &consumer = graph.values[user];
-    bool isRaw = value.kind == Value::Input && isScaled(operand.value) && !operand.hasVia;
+    bool isRaw = value.kind == Value::Input && isScaled(operand.value) &&
+                 !operand.hasVia;
     // Within another step nothing else would round the product.
-    bool isRounded = isRaw && plan.roles[user] == Role::Within && consumer.type == ElemType::T &&
+    bool isRounded = isRaw && plan.roles[user] == Role::Within &&
+                     consumer.type == ElemType::T &&
                      graph.exprs[consumer.expr].isIdentity();
     uint32_t distance = plan.displacement(rank, value.rank);
-    draft.sources.push_back({Source::Receive, operand.via, isRaw, isRounded, message, distance});
+    draft.sources.push_back(
+        {Source::Receive, operand.via, isRaw, isRounded, message, distance});
     draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, source});
     return isRaw && !isRounded ? ElemType::Accum : operand.via;
   }
@@ -155,7 +169,8 @@ ElemType Emitter::expandOperand(ValueId user, const Operand &operand, uint32_t m
     addRound(value.type, known, draft);
     known = value.type;
   } else {
-    draft.sources.push_back({Source::Memory, value.type, false, false, operand.value});
+    draft.sources.push_back(
+        {Source::Memory, value.type, false, false, operand.value});
     draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, source});
     known = value.type;
   }
@@ -170,38 +185,46 @@ ElemType Emitter::addLeaf(ValueId v, Draft &draft) {
   const Value &value = graph.values[v];
   ValueId leaf = plan.leafOf(v);
   bool scaled = isScaled(leaf), isCopy = value.kind == Value::Op;
-  draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, uint32_t(draft.sources.size())});
-  draft.sources.push_back({Source::Leaf, ElemType::T, scaled, scaled && isCopy && value.type == ElemType::T, leaf});
+  draft.expr.push_back(
+      {ExprNode::Operand, ElemType::T, 0, uint32_t(draft.sources.size())});
+  draft.sources.push_back({Source::Leaf, ElemType::T, scaled,
+                           scaled && isCopy && value.type == ElemType::T,
+                           leaf});
   if (!isCopy)
     return scaled ? ElemType::Accum : ElemType::T;
   addRound(value.type, ElemType::T, draft);
   return value.type;
 }
 
-/// Ranks that fold the same list, each from where it stands, get the same ports:
-/// the own leaf first, then the others by displacement. `shift` says where the
-/// list begins. Two operands need no shift: x + y is y + x.
+/// Ranks that fold the same list, each from where it stands, get the same
+/// ports: the own leaf first, then the others by displacement. `shift` says
+/// where the list begins. Two operands need no shift: x + y is y + x.
 void Emitter::orderSources(Draft &draft) const {
   const uint32_t n = draft.sources.size();
-  if (n < 2 || draft.expr.size() != n + 1 || draft.expr.back().kind != ExprNode::Fold)
+  if (n < 2 || draft.expr.size() != n + 1 ||
+      draft.expr.back().kind != ExprNode::Fold)
     return;
   uint32_t first = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    if (draft.expr[i].kind != ExprNode::Operand || draft.expr[i].arg != i || draft.sources[i].kind == Source::Memory)
+    if (draft.expr[i].kind != ExprNode::Operand || draft.expr[i].arg != i ||
+        draft.sources[i].kind == Source::Memory)
       return;
     if (draft.sources[i].distance < draft.sources[first].distance)
       first = i;
   }
   for (uint32_t i = 0; i + 1 < n; ++i)
-    if (draft.sources[(first + i) % n].distance >= draft.sources[(first + i + 1) % n].distance)
+    if (draft.sources[(first + i) % n].distance >=
+        draft.sources[(first + i + 1) % n].distance)
       return;
-  std::rotate(draft.sources.begin(), draft.sources.begin() + first, draft.sources.end());
+  std::rotate(draft.sources.begin(), draft.sources.begin() + first,
+              draft.sources.end());
   draft.shift = n == 2 ? 0 : (n - first) % n;
 }
 
 void Emitter::addStores(ValueId v, Draft &draft) const {
   for (uint32_t i = plan.firstOutput[v]; i < plan.firstOutput[v + 1]; ++i)
-    draft.sinks.push_back({Sink::Out, graph.values[v].type, plan.outputsByValue[i]});
+    draft.sinks.push_back(
+        {Sink::Out, graph.values[v].type, plan.outputsByValue[i]});
 }
 
 void Emitter::draftSend(const Node &node) {
@@ -213,12 +236,14 @@ void Emitter::draftSend(const Node &node) {
   draft.site = graph.values[message.consumer].site;
   draft.type = value.type;
   if (!plan.isLeaf(node.value)) {
-    draft.sources.push_back({Source::Memory, value.type, false, false, node.value});
+    draft.sources.push_back(
+        {Source::Memory, value.type, false, false, node.value});
     draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, 0});
   } else {
     addLeaf(node.value, draft);
     if (value.kind == Value::Input && isScaled(node.value)) {
-      // Raw to a receiver that multiplies; with `via` the product is rounded to it.
+      // Raw to a receiver that multiplies; with `via` the product is rounded to
+      // it.
       draft.sources[0].scaled = message.hasVia;
       draft.type = message.hasVia ? ElemType::Accum : ElemType::T;
     }
@@ -239,22 +264,27 @@ bool Emitter::isItself(const Output &output) const {
 /// place only where no leaf lies: an early store is one that others must fear.
 void Emitter::attachCopies(Draft &send) {
   const Source &source = send.sources[0];
-  if (send.type != ElemType::T || source.scaled != source.scaledRounded || (isScaled(source.id) && !source.scaled))
+  if (send.type != ElemType::T || source.scaled != source.scaledRounded ||
+      (isScaled(source.id) && !source.scaled))
     return;
   llvm::erase_if(copies, [&](uint32_t i) {
     const Output &output = graph.outputs[i];
-    if (plan.leafOf(output.value) != source.id || alias.contains(partKey(output.cell.buffer, output.cell.part)))
+    if (plan.leafOf(output.value) != source.id ||
+        alias.contains(partKey(output.cell.buffer, output.cell.part)))
       return false;
     send.sinks.push_back({Sink::Out, ElemType::T, i});
     return true;
   });
 }
 
-/// What is left: locations of `out` that hold a leaf. Where they are the leaf's own
-/// memory nothing is to do, unless premul_sum scales it; then it comes last.
+/// What is left: locations of `out` that hold a leaf. Where they are the leaf's
+/// own memory nothing is to do, unless premul_sum scales it; then it comes
+/// last.
 void Emitter::draftCopies() {
   auto isLast = [&](uint32_t i) { return isItself(graph.outputs[i]); };
-  llvm::sort(copies, [&](uint32_t a, uint32_t b) { return std::pair(isLast(a), a) < std::pair(isLast(b), b); });
+  llvm::sort(copies, [&](uint32_t a, uint32_t b) {
+    return std::pair(isLast(a), a) < std::pair(isLast(b), b);
+  });
   for (size_t i = 0; i < copies.size(); ++i) {
     const Output &output = graph.outputs[copies[i]];
     ValueId leaf = plan.leafOf(output.value);
@@ -268,7 +298,9 @@ void Emitter::draftCopies() {
     draft.sources[0].scaledRounded = draft.sources[0].scaled;
     draft.sinks.push_back({Sink::Out, ElemType::T, copies[i]});
     // Other copies of the same leaf that follow come along.
-    while (i + 1 < copies.size() && plan.leafOf(graph.outputs[copies[i + 1]].value) == leaf && !isLast(copies[i + 1]))
+    while (i + 1 < copies.size() &&
+           plan.leafOf(graph.outputs[copies[i + 1]].value) == leaf &&
+           !isLast(copies[i + 1]))
       draft.sinks.push_back({Sink::Out, ElemType::T, copies[++i]});
     drafts.push_back(std::move(draft));
   }

@@ -1,11 +1,11 @@
 //===- ScheduleEmit.h - Steps, ports and storage of one rank ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The decisions of scheduling that concern one rank. Its steps are first drafted
-// with values as sources and sinks; then values that are loaded get a place: the
-// location of `out` that holds them at the end, else a scratch slot that is free
-// while they live. In place, a store may hit a leaf that a later step still
-// loads: just before it the leaf is saved to scratch.
+// The decisions of scheduling that concern one rank. Its steps are first
+// drafted with values as sources and sinks; then values that are loaded get a
+// place: the location of `out` that holds them at the end, else a scratch slot
+// that is free while they live. In place, a store may hit a leaf that a later
+// step still loads: just before it the leaf is saved to scratch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_SCHEDULEEMIT_H
@@ -29,7 +29,9 @@ public:
 
   ExprId expr(const std::vector<ExprNode> &nodes);
   uint32_t size(uint32_t ofGraph) const { return sizes[ofGraph]; }
-  SiteId site(SiteId ofGraph) const { return ofGraph == kNone ? kNone : siteBase + ofGraph; }
+  SiteId site(SiteId ofGraph) const {
+    return ofGraph == kNone ? kNone : siteBase + ofGraph;
+  }
 
 private:
   ProgramSet &set;
@@ -55,7 +57,8 @@ private:
   struct Sink {
     enum Kind : uint8_t { Out, Memory, Send } kind;
     ElemType type = ElemType::T;
-    uint32_t id = 0; // Out: index into graph.outputs. Memory: value. Send: message
+    uint32_t id =
+        0; // Out: index into graph.outputs. Memory: value. Send: message
   };
   struct Draft {
     uint16_t block = 0, shift = 0;
@@ -70,14 +73,16 @@ private:
   };
   /// Where a value waits, and from when to when.
   struct Place {
-    uint32_t writer = kNone, reader = kNone; // drafts: of the store, and of the last load
-    uint32_t slot = kNone;                   // kNone: in `out`
+    uint32_t writer = kNone,
+             reader = kNone; // drafts: of the store, and of the last load
+    uint32_t slot = kNone;   // kNone: in `out`
     bool isLoaded = false, crossesBlocks = false;
   };
 
   void draftCompute(const Node &node);
   ElemType expand(ValueId value, Draft &draft);
-  ElemType expandOperand(ValueId user, const Operand &operand, uint32_t message, Draft &draft);
+  ElemType expandOperand(ValueId user, const Operand &operand, uint32_t message,
+                         Draft &draft);
   ElemType addLeaf(ValueId value, Draft &draft);
   void addRound(ElemType type, ElemType known, Draft &draft) const;
   void orderSources(Draft &draft) const;
@@ -103,18 +108,23 @@ private:
   const ChunkGraph &graph;
   Interner &interner;
   Variant variant;
-  std::vector<Place> places;                // by value
-  std::vector<uint32_t> firstOutput;        // by rank: in graph.outputs
-  std::vector<uint32_t> firstPair;          // by rank: in graph.inplace
-  llvm::DenseMap<std::pair<Rank, uint64_t>, ValueId> leafOfCell; // `in` leaves that are read; in place only
+  std::vector<Place> places;         // by value
+  std::vector<uint32_t> firstOutput; // by rank: in graph.outputs
+  std::vector<uint32_t> firstPair;   // by rank: in graph.inplace
+  llvm::DenseMap<std::pair<Rank, uint64_t>, ValueId>
+      leafOfCell; // `in` leaves that are read; in place only
   // Of the rank at hand:
   Rank rank = 0;
   std::vector<Draft> drafts;
-  std::vector<uint32_t> copies;             // outputs that hold a leaf and have no store yet
-  llvm::DenseMap<uint64_t, uint64_t> alias; // part of out -> part of in, as buffer << 32 | part
-  llvm::DenseMap<ValueId, std::vector<uint32_t>> readers; // drafts that load a leaf, or a value in another block's scratch
-  llvm::DenseMap<uint32_t, uint32_t> sendEnds, recvEnds;  // channel -> end
-  std::vector<std::vector<uint32_t>> waited;              // [block][other]: steps known to have finished
+  std::vector<uint32_t>
+      copies; // outputs that hold a leaf and have no store yet
+  llvm::DenseMap<uint64_t, uint64_t>
+      alias; // part of out -> part of in, as buffer << 32 | part
+  llvm::DenseMap<ValueId, std::vector<uint32_t>>
+      readers; // drafts that load a leaf, or a value in another block's scratch
+  llvm::DenseMap<uint32_t, uint32_t> sendEnds, recvEnds; // channel -> end
+  std::vector<std::vector<uint32_t>>
+      waited; // [block][other]: steps known to have finished
 };
 
 } // namespace coll::sched

@@ -9,10 +9,10 @@
 // chunks follow each other round the ring, and then the next ones.
 //
 // A step that receives and sends keeps what it receives until it can send. So
-// that a ring of such steps moves, a step waits until every FIFO it sends to has
-// room although nothing is taken from it in this unit; what enters a ring leaves
-// one more place free (bubble flow control); and a leaf may not get before so
-// many messages that one of them would not have had its room.
+// that a ring of such steps moves, a step waits until every FIFO it sends to
+// has room although nothing is taken from it in this unit; what enters a ring
+// leaves one more place free (bubble flow control); and a leaf may not get
+// before so many messages that one of them would not have had its room.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/SchedulePlan.h"
@@ -34,7 +34,8 @@ struct Turn {
   uint32_t ready, order;
   ValueId value;
   bool operator>(const Turn &other) const {
-    return std::tie(isNew, ready, order) > std::tie(other.isNew, other.ready, other.order);
+    return std::tie(isNew, ready, order) >
+           std::tie(other.isNew, other.ready, other.order);
   }
 };
 
@@ -58,7 +59,9 @@ public:
 private:
   void index();
   bool isStep(ValueId v) const { return plan.roles[v] == Role::Step; }
-  bool receives(ValueId v) const { return plan.firstMessage[v] != plan.firstMessage[v + 1]; }
+  bool receives(ValueId v) const {
+    return plan.firstMessage[v] != plan.firstMessage[v + 1];
+  }
   bool passesOn(ValueId v, uint32_t channel) const;
   bool mayGo(ValueId v) const;
   void settle(ValueId v, uint32_t time);
@@ -73,13 +76,13 @@ private:
   std::vector<uint32_t> times, waitsFor;
   std::vector<uint32_t> firstUser, firstSend; // by value
   std::vector<ValueId> users;
-  std::vector<uint32_t> sends;                // messages, by producer
-  std::vector<std::vector<ValueId>> readyAt;  // by time
-  std::vector<Link> links;                    // by channel
-  std::vector<uint32_t> far;                  // by channel: distance of its ends
-  std::vector<uint32_t> active;               // links with turns
-  std::vector<uint32_t> taken;                // messages received in this unit
-  std::vector<ValueId> settled;               // whose users are to be looked at
+  std::vector<uint32_t> sends;               // messages, by producer
+  std::vector<std::vector<ValueId>> readyAt; // by time
+  std::vector<Link> links;                   // by channel
+  std::vector<uint32_t> far;                 // by channel: distance of its ends
+  std::vector<uint32_t> active;              // links with turns
+  std::vector<uint32_t> taken;               // messages received in this unit
+  std::vector<ValueId> settled;              // whose users are to be looked at
 };
 } // namespace
 
@@ -91,7 +94,8 @@ void FlowSimulation::index() {
   auto forEach = [&](auto body) {
     for (ValueId v = 0; v < n; ++v)
       for (uint32_t i = 0; isStep(v) && i < graph.values[v].numOperands; ++i)
-        if (ValueId operand = graph.operandsOf(graph.values[v])[i].value; isStep(operand))
+        if (ValueId operand = graph.operandsOf(graph.values[v])[i].value;
+            isStep(operand))
           body(v, operand);
   };
   forEach([&](ValueId v, ValueId operand) {
@@ -164,7 +168,8 @@ bool FlowSimulation::passesOn(ValueId v, uint32_t channel) const {
   const Channel &to = plan.channels[channel];
   for (uint32_t m = plan.firstMessage[v]; m < plan.firstMessage[v + 1]; ++m) {
     const Channel &from = plan.channels[plan.messages[m].channel];
-    if (plan.displacement(from.from, from.to) == plan.displacement(to.from, to.to))
+    if (plan.displacement(from.from, from.to) ==
+        plan.displacement(to.from, to.to))
       return true;
   }
   return false;
@@ -172,8 +177,10 @@ bool FlowSimulation::passesOn(ValueId v, uint32_t channel) const {
 
 bool FlowSimulation::mayGo(ValueId v) const {
   for (uint32_t i = firstSend[v]; i < firstSend[v + 1]; ++i) {
-    uint32_t channel = plan.messages[sends[i]].channel, room = links[channel].onTheWay.size() + 1;
-    if (room > capacity || (room == capacity && room > 1 && !passesOn(v, channel)))
+    uint32_t channel = plan.messages[sends[i]].channel,
+             room = links[channel].onTheWay.size() + 1;
+    if (room > capacity ||
+        (room == capacity && room > 1 && !passesOn(v, channel)))
       return false;
   }
   for (uint32_t m = plan.firstMessage[v]; m < plan.firstMessage[v + 1]; ++m)
@@ -191,7 +198,8 @@ void FlowSimulation::queueReady(uint32_t time) {
     const auto &message = plan.messages[plan.firstMessage[v]];
     if (links[message.channel].turns.empty())
       active.push_back(message.channel);
-    links[message.channel].turns.push({plan.isLeaf(message.producer), time, plan.orderOf[v], v});
+    links[message.channel].turns.push(
+        {plan.isLeaf(message.producer), time, plan.orderOf[v], v});
   }
 }
 
@@ -202,7 +210,9 @@ bool FlowSimulation::serveLinks(uint32_t time, bool isForced) {
   taken.clear();
   // Links that compete for the room of a third are served in an order that does
   // not depend on the rank.
-  llvm::sort(active, [&](uint32_t a, uint32_t b) { return std::pair(far[a], a) < std::pair(far[b], b); });
+  llvm::sort(active, [&](uint32_t a, uint32_t b) {
+    return std::pair(far[a], a) < std::pair(far[b], b);
+  });
   for (uint32_t at : active) {
     Link &link = links[at];
     ValueId v = link.turns.top().value;
@@ -220,7 +230,8 @@ bool FlowSimulation::serveLinks(uint32_t time, bool isForced) {
   active.resize(kept);
   for (uint32_t m : taken) {
     auto &onTheWay = links[plan.messages[m].channel].onTheWay;
-    auto it = llvm::find_if(onTheWay, [&](const OnTheWay &other) { return other.message == m; });
+    auto it = llvm::find_if(
+        onTheWay, [&](const OnTheWay &other) { return other.message == m; });
     if (it != onTheWay.end())
       onTheWay.erase(it);
   }
@@ -244,7 +255,8 @@ std::vector<uint32_t> FlowSimulation::run() {
     queueReady(time);
     // Where nothing can move any more, room does not count: the check of the
     // programs will tell.
-    if (!serveLinks(time, false) && time + 1 >= readyAt.size() && !active.empty())
+    if (!serveLinks(time, false) && time + 1 >= readyAt.size() &&
+        !active.empty())
       serveLinks(time, true);
   }
   return std::move(times);
@@ -257,9 +269,11 @@ void Plan::assignTimesByFlow(uint32_t latency, uint32_t capacity) {
   for (ValueId v : order) {
     uint32_t nearest = kNone;
     for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m)
-      nearest = std::min(nearest, distance(channels[messages[m].channel].from, graph.values[v].rank));
+      nearest = std::min(nearest, distance(channels[messages[m].channel].from,
+                                           graph.values[v].rank));
     bool receives = nearest != kNone;
-    keys[v] = Key::at(times[v], receives ? Key::Receive : Key::Local, receives ? nearest : 0, orderOf[v]);
+    keys[v] = Key::at(times[v], receives ? Key::Receive : Key::Local,
+                      receives ? nearest : 0, orderOf[v]);
   }
   llvm::sort(order, [&](ValueId a, ValueId b) { return keys[a] < keys[b]; });
 }

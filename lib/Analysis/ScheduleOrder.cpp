@@ -4,10 +4,10 @@
 // Values by depth: how many hops from the inputs. Among equals, what has the
 // longer way to go comes first, and then what looks alike comes together: a
 // signature, hashed from the past and the future of a value, holds hops and
-// displacements but no ranks and no chunks, so it orders the chunks of all ranks
-// of a symmetric schedule alike. It comes in two: one takes a displacement and
-// its opposite for the same, as an exchange with r ^ d needs it, one tells them
-// apart. What is still equal keeps the order of the source.
+// displacements but no ranks and no chunks, so it orders the chunks of all
+// ranks of a symmetric schedule alike. It comes in two: one takes a
+// displacement and its opposite for the same, as an exchange with r ^ d needs
+// it, one tells them apart. What is still equal keeps the order of the source.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/SchedulePlan.h"
@@ -42,7 +42,8 @@ struct Place {
 };
 } // namespace
 
-static Signature along(const Signature &signature, uint32_t folded, uint32_t exact) {
+static Signature along(const Signature &signature, uint32_t folded,
+                       uint32_t exact) {
   return {mix(signature.folded, folded), mix(signature.exact, exact)};
 }
 
@@ -57,7 +58,8 @@ void Plan::chooseOrder() {
       ValueId operand = graph.operandsOf(value)[i].value;
       Rank from = graph.values[operand].rank;
       bool isLocal = from == value.rank;
-      body(operand, isLocal, !isLocal || receives, isLocal ? 0 : folded[displacement(from, value.rank)] + 1,
+      body(operand, isLocal, !isLocal || receives,
+           isLocal ? 0 : folded[displacement(from, value.rank)] + 1,
            isLocal ? 0 : displacement(from, value.rank) + 1);
     }
   };
@@ -66,7 +68,8 @@ void Plan::chooseOrder() {
       continue;
     Place &place = places[v];
     place.depth = firstMessage[v] != firstMessage[v + 1];
-    forEachUse(v, [&](ValueId operand, bool, bool isHop, uint32_t folded, uint32_t exact) {
+    forEachUse(v, [&](ValueId operand, bool, bool isHop, uint32_t folded,
+                      uint32_t exact) {
       const Place &from = places[operand];
       place.past += along(from.past, folded, exact);
       if (roles[operand] != Role::Step)
@@ -82,8 +85,10 @@ void Plan::chooseOrder() {
       continue;
     places[v].future.folded += firstOutput[v + 1] - firstOutput[v];
     places[v].future.exact += firstOutput[v + 1] - firstOutput[v];
-    forEachUse(v, [&](ValueId operand, bool, bool isHop, uint32_t folded, uint32_t exact) {
-      places[operand].height = std::max(places[operand].height, places[v].height + isHop);
+    forEachUse(v, [&](ValueId operand, bool, bool isHop, uint32_t folded,
+                      uint32_t exact) {
+      places[operand].height =
+          std::max(places[operand].height, places[v].height + isHop);
       places[operand].future += along(places[v].future, folded, exact);
     });
   }
@@ -97,7 +102,8 @@ void Plan::chooseOrder() {
       if (x.height != y.height)
         return x.height > y.height;
       auto signature = [](const Place &p, ValueId v) {
-        return std::tuple(mix(p.past.folded, p.future.folded), mix(p.past.exact, p.future.exact), v);
+        return std::tuple(mix(p.past.folded, p.future.folded),
+                          mix(p.past.exact, p.future.exact), v);
       };
       return signature(x, a) < signature(y, b);
     });

@@ -19,8 +19,10 @@
 using namespace coll;
 using namespace coll::sched;
 
-Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const ScheduleOptions &options)
-    : graph(graph), fusion(fusion), sequence(sequence), maxSources(options.maxSources) {
+Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence,
+           const ScheduleOptions &options)
+    : graph(graph), fusion(fusion), sequence(sequence),
+      maxSources(options.maxSources) {
   measureDistances();
   findLive();
   indexOutputs();
@@ -28,8 +30,10 @@ Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const Sche
   chooseOrder();
   constexpr uint32_t flowLatency = 2;
   uint32_t slots = graph.map.slots ? graph.map.slots : options.slots;
-  uint32_t capacity = FifoShape{slots, std::max(1u, slots / 2)}.guaranteedSlots();
-  sequence == Sequence::Flow ? assignTimesByFlow(flowLatency, capacity) : assignTimes();
+  uint32_t capacity =
+      FifoShape{slots, std::max(1u, slots / 2)}.guaranteedSlots();
+  sequence == Sequence::Flow ? assignTimesByFlow(flowLatency, capacity)
+                             : assignTimes();
   chooseRiders();
   chooseHosts();
   fuseSends();
@@ -51,7 +55,9 @@ void Plan::measureDistances() {
   distances.resize(ranks);
   for (uint32_t i = 0; i < ranks; ++i)
     byDistance[i] = i;
-  llvm::sort(byDistance, [&](uint32_t a, uint32_t b) { return std::pair(folded[a], a) < std::pair(folded[b], b); });
+  llvm::sort(byDistance, [&](uint32_t a, uint32_t b) {
+    return std::pair(folded[a], a) < std::pair(folded[b], b);
+  });
   for (uint32_t i = 0; i < ranks; ++i)
     distances[byDistance[i]] = i;
 }
@@ -86,7 +92,8 @@ void Plan::findLive() {
       live[v] = true;
     if (!live[v])
       continue;
-    roles[v] = value.kind == Value::Input || value.leafCopy ? Role::Leaf : Role::Step;
+    roles[v] =
+        value.kind == Value::Input || value.leafCopy ? Role::Leaf : Role::Step;
     for (uint32_t i = 0; i < value.numOperands; ++i) {
       ValueId operand = graph.operandsOf(value)[i].value;
       live[operand] = true;
@@ -108,7 +115,8 @@ void Plan::indexOutputs() {
     outputsByValue[next[graph.outputs[i].value]++] = i;
 }
 
-uint32_t Plan::blockOf(ValueId v, const Mapping &mapping, bool atReceiver) const {
+uint32_t Plan::blockOf(ValueId v, const Mapping &mapping,
+                       bool atReceiver) const {
   if (atReceiver && mapping.recvBlock != kNone)
     return mapping.recvBlock;
   if (mapping.block != kNone)
@@ -117,9 +125,10 @@ uint32_t Plan::blockOf(ValueId v, const Mapping &mapping, bool atReceiver) const
   return count > 1 ? lanes[v] % count : 0;
 }
 
-/// What tells channels between two ranks apart: what `map` calls the channel, the
-/// block at either end, and how many messages to the same value came before. So a
-/// channel belongs to one block at either end, and a step has one message of each.
+/// What tells channels between two ranks apart: what `map` calls the channel,
+/// the block at either end, and how many messages to the same value came
+/// before. So a channel belongs to one block at either end, and a step has one
+/// message of each.
 struct Plan::Tags {
   using Tag = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   std::map<Tag, uint32_t> ids; // numbered by first use
@@ -158,11 +167,14 @@ void Plan::placeMessagesOf(ValueId v, Tags &tags) {
   const Value &value = graph.values[v];
   const Mapping &mapping = graph.mappings[value.mapping];
   const Operand *operands = graph.operandsOf(value);
-  uint32_t sendBlock = blockOf(v, mapping, false), recvBlock = blockOf(v, mapping, true);
+  uint32_t sendBlock = blockOf(v, mapping, false),
+           recvBlock = blockOf(v, mapping, true);
   blocks[v] = recvBlock;
   maxBlock = std::max({maxBlock, sendBlock, recvBlock});
   uint32_t count = mapping.channels ? mapping.channels : graph.map.channels;
-  uint32_t lane = mapping.channel != kNone ? mapping.channel : count > 1 ? lanes[v] % count : 0;
+  uint32_t lane = mapping.channel != kNone ? mapping.channel
+                  : count > 1              ? lanes[v] % count
+                                           : 0;
   tags.peers.clear();
   for (uint32_t i = 0; i < value.numOperands; ++i) {
     Rank from = graph.values[operands[i].value].rank;
@@ -175,11 +187,14 @@ void Plan::placeMessagesOf(ValueId v, Tags &tags) {
     std::pair<uint64_t, uint32_t> ends{uint64_t(from) << 32 | value.rank, id};
     auto [channel, isNew] = tags.channelIds.try_emplace(ends, channels.size());
     if (isNew)
-      channels.push_back({from, value.rank, id, uint16_t(sendBlock), uint16_t(recvBlock)});
-    messages.push_back({operands[i].value, v, channel->second, operands[i].via, operands[i].hasVia});
+      channels.push_back(
+          {from, value.rank, id, uint16_t(sendBlock), uint16_t(recvBlock)});
+    messages.push_back({operands[i].value, v, channel->second, operands[i].via,
+                        operands[i].hasVia});
   }
   // A local statement that says nothing stays where its operand was made.
-  if (!tags.peers.empty() || mapping.block != kNone || mapping.blocks || graph.map.blocks > 1)
+  if (!tags.peers.empty() || mapping.block != kNone || mapping.blocks ||
+      graph.map.blocks > 1)
     return;
   for (uint32_t i = 0; i < value.numOperands; ++i)
     if (roles[operands[i].value] == Role::Step)
@@ -190,7 +205,8 @@ void Plan::assignTimes() {
   const size_t n = graph.values.size();
   keys.resize(n);
   times.assign(n, 0);
-  std::vector<uint32_t> last(channels.size(), 0); // time of the channel's last message
+  std::vector<uint32_t> last(channels.size(),
+                             0); // time of the channel's last message
   for (ValueId v : order) {
     const Value &value = graph.values[v];
     uint32_t local = 0, remote = 0, nearest = kNone;
@@ -206,22 +222,24 @@ void Plan::assignTimes() {
       const Message &message = messages[m];
       uint32_t made = times[message.producer];
       remote = std::max({remote, made + 1, last[message.channel] + 1});
-      nearest = std::min(nearest, distance(channels[message.channel].from, value.rank));
+      nearest = std::min(nearest,
+                         distance(channels[message.channel].from, value.rank));
     }
     bool receives = nearest != kNone;
     uint32_t time = receives ? std::max(remote, local + hasLocal) : local;
     if (graph.map.sourceOrder)
       time = std::max(time, orderOf[v]);
     times[v] = time;
-    keys[v] = Key::at(time, receives ? Key::Receive : Key::Local, receives ? nearest : 0, orderOf[v]);
+    keys[v] = Key::at(time, receives ? Key::Receive : Key::Local,
+                      receives ? nearest : 0, orderOf[v]);
     for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m)
       last[messages[m].channel] = time;
   }
 }
 
-/// A copy to another type that is made where the original is: the step that makes
-/// the original has it as one more sink. Not if it travels as a third type, which
-/// one sink cannot round to.
+/// A copy to another type that is made where the original is: the step that
+/// makes the original has it as one more sink. Not if it travels as a third
+/// type, which one sink cannot round to.
 void Plan::chooseRiders() {
   firstRider.assign(graph.values.size(), kNone);
   nextRider.assign(graph.values.size(), kNone);
@@ -239,9 +257,11 @@ void Plan::chooseRiders() {
     const Operand &operand = *graph.operandsOf(value);
     const Value &original = graph.values[operand.value];
     if (roles[operand.value] != Role::Step || original.rank != value.rank ||
-        (operand.hasVia && operand.via != original.type) || blocks[operand.value] != blocks[v])
+        (operand.hasVia && operand.via != original.type) ||
+        blocks[operand.value] != blocks[v])
       continue;
-    if (hasOneUse(operand.value) && !original.complete && fusion == Fusion::Full)
+    if (hasOneUse(operand.value) && !original.complete &&
+        fusion == Fusion::Full)
       continue; // then the original is better computed within the copy
     roles[v] = Role::Rider;
     hosts[v] = operand.value;
@@ -258,26 +278,33 @@ bool Plan::hasOneUse(ValueId v) const {
 bool Plan::mentionsRows(ValueId v) const {
   const Value &value = graph.values[v];
   return llvm::any_of(graph.exprs[value.expr].nodes, [&](const ExprNode &node) {
-    return node.kind == ExprNode::Apply && graph.functions[node.function].usesRows;
+    return node.kind == ExprNode::Apply &&
+           graph.functions[node.function].usesRows;
   });
 }
 
-/// Whether the step of v's only user may do what v's step would do, channels apart.
+/// Whether the step of v's only user may do what v's step would do, channels
+/// apart.
 bool Plan::mayTakeOver(ValueId v) const {
   const Value &value = graph.values[v];
   ValueId user = uses[v].user;
-  if (fusion != Fusion::Full || !hasOneUse(v) || value.complete || graph.map.sourceOrder ||
-      graph.values[user].rank != value.rank)
+  if (fusion != Fusion::Full || !hasOneUse(v) || value.complete ||
+      graph.map.sourceOrder || graph.values[user].rank != value.rank)
     return false;
   ValueId host = hosts[user];
-  const Extent &extent = graph.extents[value.extent], &hostExtent = graph.extents[graph.values[host].extent];
-  if ((roles[user] != Role::Step && roles[user] != Role::Within) || blocks[host] != blocks[v] ||
-      extent.size != hostExtent.size || extent.chunk != hostExtent.chunk || mentionsRows(user) || mentionsRows(v))
+  const Extent &extent = graph.extents[value.extent],
+               &hostExtent = graph.extents[graph.values[host].extent];
+  if ((roles[user] != Role::Step && roles[user] != Role::Within) ||
+      blocks[host] != blocks[v] || extent.size != hostExtent.size ||
+      extent.chunk != hostExtent.chunk || mentionsRows(user) || mentionsRows(v))
     return false;
   // An operand that is named twice would be received twice.
   const Value &consumer = graph.values[user];
-  auto isOperand = [](const ExprNode &node) { return node.kind == ExprNode::Operand; };
-  if (llvm::count_if(graph.exprs[consumer.expr].nodes, isOperand) != consumer.numOperands)
+  auto isOperand = [](const ExprNode &node) {
+    return node.kind == ExprNode::Operand;
+  };
+  if (llvm::count_if(graph.exprs[consumer.expr].nodes, isOperand) !=
+      consumer.numOperands)
     return false;
   if (graph.exprs[value.expr].isIdentity())
     return true;
@@ -287,9 +314,9 @@ bool Plan::mayTakeOver(ValueId v) const {
          times[host] - times[v] <= maxSources;
 }
 
-/// From the last value to the first, so that the positions of all later messages
-/// of a channel are known: a receive may move to the step of a user if that comes
-/// before all of them.
+/// From the last value to the first, so that the positions of all later
+/// messages of a channel are known: a receive may move to the step of a user if
+/// that comes before all of them.
 void Plan::chooseHosts() {
   const size_t n = graph.values.size();
   sourceCount.assign(n, 0);
@@ -299,12 +326,14 @@ void Plan::chooseHosts() {
     if (roles[v] != Role::Step)
       continue;
     const Value &value = graph.values[v];
-    std::span<Message> received(messages.data() + firstMessage[v], messages.data() + firstMessage[v + 1]);
+    std::span<Message> received(messages.data() + firstMessage[v],
+                                messages.data() + firstMessage[v + 1]);
     sourceCount[v] = std::min<uint32_t>(value.numOperands, UINT16_MAX / 2);
     if (mayTakeOver(v)) {
       ValueId host = hosts[uses[v].user];
       bool inOrder = llvm::all_of(received, [&](const Message &m) {
-        return keys[host] < following[m.channel] && !taken.contains({host, m.channel});
+        return keys[host] < following[m.channel] &&
+               !taken.contains({host, m.channel});
       });
       if (inOrder) {
         roles[v] = Role::Within;

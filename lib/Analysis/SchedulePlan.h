@@ -1,21 +1,23 @@
-//===- SchedulePlan.h - Which steps there are, and in which order -*- C++ -*-===//
+//===- SchedulePlan.h - Which steps there are, and in which order -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The decisions of scheduling that concern several ranks, for one launch member.
+// The decisions of scheduling that concern several ranks, for one launch
+// member.
 //
-// *Time.* A value is made one unit after what it is made of has been sent, and a
-// channel carries one message per unit. Ordering the steps of a rank by time,
-// sends before receives, is a legal order on FIFOs that hold one message; chunks
-// follow each other through a chain or a tree like through a pipeline; and where
-// the source is symmetric in the ranks, so is the order, because ties are broken
-// by the distance between the two ranks. Which of several messages a channel
-// carries first is chosen by depth (ScheduleOrder.cpp), or by what flows best
-// (ScheduleFlow.cpp).
+// *Time.* A value is made one unit after what it is made of has been sent, and
+// a channel carries one message per unit. Ordering the steps of a rank by time,
+// sends before receives, is a legal order on FIFOs that hold one message;
+// chunks follow each other through a chain or a tree like through a pipeline;
+// and where the source is symmetric in the ranks, so is the order, because ties
+// are broken by the distance between the two ranks. Which of several messages a
+// channel carries first is chosen by depth (ScheduleOrder.cpp), or by what
+// flows best (ScheduleFlow.cpp).
 //
-// *Taking over.* A value with one user, on its own rank, is computed in the step
-// of that user, if the receives this moves to a later time still happen in the
-// order of their channels. A copy to another type rides on the step that makes
-// the original, as one more sink.
+// *Taking over.* A value with one user, on its own rank, is computed in the
+// step of that user, if the receives this moves to a later time still happen in
+// the order of their channels. A copy to another type rides on the step that
+// makes the original, as one more sink.
 //
 // *Fused sends.* The j-th message of a channel can leave in the step that makes
 // its value exactly if no earlier message of the channel has a later producer;
@@ -33,8 +35,8 @@
 
 namespace coll::sched {
 
-/// The place of a step in the order of its rank. `pre` orders sends that have to
-/// leave just before another step.
+/// The place of a step in the order of its rank. `pre` orders sends that have
+/// to leave just before another step.
 struct Key {
   uint32_t time = 0;
   uint32_t kindAndDisplacement = 0;
@@ -72,13 +74,17 @@ struct Node {
   Rank rank;
   ValueId value; ///< Compute: what is made. Send: what is loaded
   Key key;
-  uint32_t firstSend = kNone, lastSend = kNone; ///< messages, linked by Plan::nextSend; lastSend: of Send only
+  uint32_t
+      firstSend = kNone,
+      lastSend =
+          kNone; ///< messages, linked by Plan::nextSend; lastSend: of Send only
 };
 
 enum class Role : uint8_t {
   Dead,
-  Leaf,   ///< an `in` leaf, or a copy of one on its own rank: loaded where it is needed
-  Step,   ///< computed by a step of its own
+  Leaf, ///< an `in` leaf, or a copy of one on its own rank: loaded where it is
+        ///< needed
+  Step, ///< computed by a step of its own
   Within, ///< computed inside the step of its only user
   Rider   ///< another type of what a step computes: one more sink
 };
@@ -88,21 +94,27 @@ enum class Sequence : uint8_t { Depth, Flow };
 
 class Plan {
 public:
-  Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence, const ScheduleOptions &options);
+  Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence,
+       const ScheduleOptions &options);
 
   const ChunkGraph &graph;
-  std::vector<Role> roles;        // by value
-  std::vector<ValueId> hosts;     // by value: whose step computes it
-  std::vector<uint32_t> firstMessage; // by value: its remote operands' messages, in the order of the operands
+  std::vector<Role> roles;            // by value
+  std::vector<ValueId> hosts;         // by value: whose step computes it
+  std::vector<uint32_t> firstMessage; // by value: its remote operands'
+                                      // messages, in the order of the operands
   std::vector<Message> messages;
   std::vector<Channel> channels;
-  std::vector<Node> nodes;        // by rank, in order
+  std::vector<Node> nodes;         // by rank, in order
   std::vector<uint32_t> firstNode; // by rank
-  std::vector<uint32_t> nextSend; // by message: the next one of the same step
-  std::vector<ValueId> firstRider, nextRider; // by value: the riders of a step, linked
-  std::vector<uint32_t> firstOutput, outputsByValue; // of each value: indexes into graph.outputs
-  std::vector<ValueId> order;     // steps and riders: operands before users, messages of a channel as it carries them
-  std::vector<uint32_t> orderOf;  // by value: its place there, before time was assigned
+  std::vector<uint32_t> nextSend;  // by message: the next one of the same step
+  std::vector<ValueId> firstRider,
+      nextRider; // by value: the riders of a step, linked
+  std::vector<uint32_t> firstOutput,
+      outputsByValue;         // of each value: indexes into graph.outputs
+  std::vector<ValueId> order; // steps and riders: operands before users,
+                              // messages of a channel as it carries them
+  std::vector<uint32_t>
+      orderOf; // by value: its place there, before time was assigned
   uint32_t numTags = 1;
   uint32_t maxBlock = 0;
 
@@ -113,14 +125,20 @@ public:
     return v.kind == Value::Input ? value : graph.operandsOf(v)->value;
   }
   bool isToken(ValueId value) const {
-    return graph.sizes[graph.extents[graph.values[value].extent].size].isToken();
+    return graph.sizes[graph.extents[graph.values[value].extent].size]
+        .isToken();
   }
   /// Of the step that copies a leaf to `out`.
-  uint16_t blockOfCopy(ValueId value) const { return graph.map.blocks > 1 ? lanes[value] % graph.map.blocks : 0; }
+  uint16_t blockOfCopy(ValueId value) const {
+    return graph.map.blocks > 1 ? lanes[value] % graph.map.blocks : 0;
+  }
   /// (to - from) per dimension, modulo its size, as one number.
   uint32_t displacement(Rank from, Rank to) const;
-  /// Displacements counted from near to far, a displacement next to its opposite.
-  uint32_t distance(Rank from, Rank to) const { return distances[displacement(from, to)]; }
+  /// Displacements counted from near to far, a displacement next to its
+  /// opposite.
+  uint32_t distance(Rank from, Rank to) const {
+    return distances[displacement(from, to)];
+  }
 
 private:
   struct Use {
@@ -133,7 +151,8 @@ private:
   void indexOutputs();
   void placeMessages();
   void placeMessagesOf(ValueId value, Tags &tags);
-  uint32_t blockOf(ValueId value, const Mapping &mapping, bool atReceiver) const;
+  uint32_t blockOf(ValueId value, const Mapping &mapping,
+                   bool atReceiver) const;
   void chooseOrder();
   void assignTimes();
   void assignTimesByFlow(uint32_t latency, uint32_t capacity);
@@ -155,10 +174,11 @@ private:
   std::vector<uint32_t> lanes;       // by value: the chunk it descends from
   std::vector<uint32_t> coordinates; // rank * dims + dim
   std::vector<uint32_t> distances;   // by displacement
-  std::vector<uint32_t> folded;      // by displacement: the same for its opposite, in every dimension by itself
-  std::vector<Key> keys;             // by value: of the step that computes it
-  std::vector<uint32_t> times;       // by value: when it would be computed by itself
-  std::vector<uint16_t> blocks;      // by value
+  std::vector<uint32_t> folded; // by displacement: the same for its opposite,
+                                // in every dimension by itself
+  std::vector<Key> keys;        // by value: of the step that computes it
+  std::vector<uint32_t> times;  // by value: when it would be computed by itself
+  std::vector<uint16_t> blocks; // by value
   std::vector<uint16_t> sourceCount; // by value that is a step
   std::vector<Key> sendKeys;         // by message, of those that are not fused
 };

@@ -40,7 +40,8 @@ void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
     if (isLeaf(message.producer))
       continue;
     ValueId host = hosts[message.producer];
-    message.isFused = fusion != Fusion::None && blocks[host] == channel.sendBlock &&
+    message.isFused = fusion != Fusion::None &&
+                      blocks[host] == channel.sendBlock &&
                       (isFirst || latest < keys[host]);
     latest = isFirst ? keys[host] : std::max(latest, keys[host]);
     isFirst = false;
@@ -63,24 +64,29 @@ void Plan::makeNodes() {
   std::vector<uint32_t> fused;
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (roles[v] == Role::Step)
-      nodes.push_back({Node::Compute, blocks[v], graph.values[v].rank, v, keys[v]});
+      nodes.push_back(
+          {Node::Compute, blocks[v], graph.values[v].rank, v, keys[v]});
   for (uint32_t m = 0; m < messages.size(); ++m) {
     const Message &message = messages[m];
     const Channel &channel = channels[message.channel];
     if (message.isFused)
       fused.push_back(m);
     else
-      nodes.push_back({Node::Send, channel.sendBlock, channel.from, message.producer, sendKeys[m], m, m});
+      nodes.push_back({Node::Send, channel.sendBlock, channel.from,
+                       message.producer, sendKeys[m], m, m});
   }
   std::sort(nodes.begin(), nodes.end(), [](const Node &a, const Node &b) {
-    return std::tie(a.rank, a.key, a.firstSend) < std::tie(b.rank, b.key, b.firstSend);
+    return std::tie(a.rank, a.key, a.firstSend) <
+           std::tie(b.rank, b.key, b.firstSend);
   });
   // The sinks of a step by distance, which is the same for ranks alike.
   auto place = [&](uint32_t m) {
     const Channel &channel = channels[messages[m].channel];
-    return std::tuple(hosts[messages[m].producer], distance(channel.from, channel.to), m);
+    return std::tuple(hosts[messages[m].producer],
+                      distance(channel.from, channel.to), m);
   };
-  std::sort(fused.begin(), fused.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
+  std::sort(fused.begin(), fused.end(),
+            [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
   std::vector<uint32_t> firstOf(graph.values.size(), kNone);
   for (size_t i = fused.size(); i-- > 0;) {
     uint32_t &first = firstOf[hosts[messages[fused[i]].producer]];
@@ -92,8 +98,8 @@ void Plan::makeNodes() {
       node.firstSend = firstOf[node.value];
 }
 
-/// Whether `next`, which sends one message, may be part of `node`: both send the
-/// same value, read in the same way.
+/// Whether `next`, which sends one message, may be part of `node`: both send
+/// the same value, read in the same way.
 bool Plan::canMerge(const Node &node, const Node &next) const {
   if (node.kind != Node::Send || next.kind != Node::Send)
     return false;
@@ -104,14 +110,16 @@ bool Plan::canMerge(const Node &node, const Node &next) const {
     return false;
   if (!graph.reduces || a.kind != b.kind)
     return !graph.reduces;
-  return a.kind == Value::Op || messages[node.firstSend].hasVia == messages[next.firstSend].hasVia;
+  return a.kind == Value::Op ||
+         messages[node.firstSend].hasVia == messages[next.firstSend].hasVia;
 }
 
 /// Sends of one value that follow each other in a block, on different channels,
 /// become one step with several sinks: the value is read once.
 void Plan::mergeSends() {
   std::vector<Node> merged;
-  std::vector<uint32_t> lastOfBlock(maxBlock + 1), lastOfChannel(channels.size(), kNone);
+  std::vector<uint32_t> lastOfBlock(maxBlock + 1),
+      lastOfChannel(channels.size(), kNone);
   firstNode.assign(graph.numRanks() + 1, 0);
   size_t i = 0;
   for (Rank rank = 0; rank < graph.numRanks(); ++rank) {
@@ -120,7 +128,9 @@ void Plan::mergeSends() {
     for (; i < nodes.size() && nodes[i].rank == rank; ++i) {
       const Node &node = nodes[i];
       uint32_t &last = lastOfBlock[node.block];
-      uint32_t *sender = node.kind == Node::Send ? &lastOfChannel[messages[node.firstSend].channel] : nullptr;
+      uint32_t *sender = node.kind == Node::Send
+                             ? &lastOfChannel[messages[node.firstSend].channel]
+                             : nullptr;
       if (last != kNone && canMerge(merged[last], node) && *sender != last) {
         nextSend[merged[last].lastSend] = node.firstSend;
         merged[last].lastSend = node.firstSend;

@@ -1,11 +1,11 @@
 //===- ScheduleStorage.cpp - Where values wait, and the written steps -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every location of `out` is stored once, with what it holds at the end, so it is
-// also where that value waits. What else waits gets a scratch slot. The slots of a
-// block are reused as soon as they are free, in the order of its steps; a slot
-// that two blocks touch keeps its value, and the next round waits for the readers
-// of the last.
+// Every location of `out` is stored once, with what it holds at the end, so it
+// is also where that value waits. What else waits gets a scratch slot. The
+// slots of a block are reused as soon as they are free, in the order of its
+// steps; a slot that two blocks touch keeps its value, and the next round waits
+// for the readers of the last.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/ScheduleEmit.h"
@@ -19,7 +19,8 @@ using namespace coll;
 using namespace coll::sched;
 
 /// In place: a store to a location of `out` in whose memory a leaf lies that a
-/// later step loads. Just before it, a step of its own saves the leaf, as it is.
+/// later step loads. Just before it, a step of its own saves the leaf, as it
+/// is.
 void Emitter::saveOverwritten() {
   if (variant != Variant::InPlace || alias.empty())
     return;
@@ -36,7 +37,9 @@ void Emitter::saveOverwritten() {
       if (source.kind == Source::Leaf && saved.contains(source.id))
         source.kind = Source::Memory;
     for (const Sink &sink : drafts[i].sinks) {
-      ValueId leaf = sink.kind == Sink::Out ? leafUnder(graph.outputs[sink.id].cell) : kNone;
+      ValueId leaf = sink.kind == Sink::Out
+                         ? leafUnder(graph.outputs[sink.id].cell)
+                         : kNone;
       auto last = leaf == kNone ? lastReader.end() : lastReader.find(leaf);
       if (last == lastReader.end() || last->second <= i)
         continue;
@@ -76,32 +79,38 @@ void Emitter::placeValues() {
     if (std::any_of(draft.sinks.begin(), draft.sinks.end(), isHere))
       return;
     place.slot = 0; // of scratch; which one is not known yet
-    auto firstSend = std::find_if(draft.sinks.begin(), draft.sinks.end(),
-                                  [](const Sink &sink) { return sink.kind == Sink::Send; });
+    auto firstSend =
+        std::find_if(draft.sinks.begin(), draft.sinks.end(),
+                     [](const Sink &sink) { return sink.kind == Sink::Send; });
     draft.sinks.insert(firstSend, {Sink::Memory, graph.values[v].type, v});
   };
   for (uint32_t i = 0; i < drafts.size(); ++i) {
     ValueId v = drafts[i].value;
-    bool isSave = graph.values[v].kind == Value::Input && drafts[i].sinks.empty();
+    bool isSave =
+        graph.values[v].kind == Value::Input && drafts[i].sinks.empty();
     if (!isSave && plan.roles[v] != Role::Step)
       continue;
-    if (!isSave && !drafts[i].sources.empty() && drafts[i].sources[0].kind == Source::Memory && drafts[i].sources[0].id == v)
+    if (!isSave && !drafts[i].sources.empty() &&
+        drafts[i].sources[0].kind == Source::Memory &&
+        drafts[i].sources[0].id == v)
       continue; // only sends it
     placeOne(v, i);
-    for (ValueId rider = plan.firstRider[v]; rider != kNone; rider = plan.nextRider[rider])
+    for (ValueId rider = plan.firstRider[v]; rider != kNone;
+         rider = plan.nextRider[rider])
       placeOne(rider, i);
   }
 }
 
-/// Who else must have finished: the readers of leaves that a store may hit, and of
-/// values that wait for another block.
+/// Who else must have finished: the readers of leaves that a store may hit, and
+/// of values that wait for another block.
 void Emitter::indexReaders() {
   readers.clear();
   if (plan.maxBlock == 0)
     return;
   for (uint32_t i = 0; i < drafts.size(); ++i)
     for (const Source &source : drafts[i].sources) {
-      if (source.kind == Source::Memory && drafts[places[source.id].writer].block != drafts[i].block)
+      if (source.kind == Source::Memory &&
+          drafts[places[source.id].writer].block != drafts[i].block)
         places[source.id].crossesBlocks = true;
       if (source.kind != Source::Receive)
         readers[source.id].push_back(i);
@@ -133,7 +142,8 @@ void Emitter::giveSlots(RankProgram &program) {
       if (source.kind != Source::Memory)
         continue;
       Place &place = places[source.id];
-      if (place.reader != i || place.slot == kNone || place.crossesBlocks || plan.isToken(source.id))
+      if (place.reader != i || place.slot == kNone || place.crossesBlocks ||
+          plan.isToken(source.id))
         continue;
       place.reader = kNone; // a step may load it twice
       free.push_back(place.slot);
@@ -193,12 +203,15 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
   auto endOf = [&](uint32_t m, bool isSend) {
     const Channel &channel = plan.channels[plan.messages[m].channel];
     auto &list = isSend ? program.sendEnds : program.recvEnds;
-    auto [it, isNew] = (isSend ? sendEnds : recvEnds).try_emplace(plan.messages[m].channel, list.size());
+    auto [it, isNew] = (isSend ? sendEnds : recvEnds)
+                           .try_emplace(plan.messages[m].channel, list.size());
     if (isNew)
       list.push_back({isSend ? channel.to : channel.from, channel.tag});
     return it->second;
   };
-  auto atCell = [](const Cell &cell) { return Location{Location::Buffer, cell.buffer, cell.part, cell.chunk}; };
+  auto atCell = [](const Cell &cell) {
+    return Location{Location::Buffer, cell.buffer, cell.part, cell.chunk};
+  };
   for (const Source &source : draft.sources) {
     Port port{Port::Load, source.type};
     if (source.kind == Source::Receive) {
@@ -207,7 +220,9 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
       port.end = endOf(source.id, false);
     } else {
       port.scaled = source.scaled;
-      port.loc = source.kind == Source::Memory ? locate(source.id) : atCell(graph.values[source.id].cell);
+      port.loc = source.kind == Source::Memory
+                     ? locate(source.id)
+                     : atCell(graph.values[source.id].cell);
     }
     port.scaledRounded = source.scaledRounded;
     program.ports.push_back(port);
@@ -218,7 +233,9 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
       port.kind = Port::Send;
       port.end = endOf(sink.id, true);
     } else {
-      port.loc = sink.kind == Sink::Memory ? locate(sink.id) : atCell(graph.outputs[sink.id].cell);
+      port.loc = sink.kind == Sink::Memory
+                     ? locate(sink.id)
+                     : atCell(graph.outputs[sink.id].cell);
     }
     program.ports.push_back(port);
   }
@@ -231,7 +248,8 @@ void Emitter::addWaits(uint32_t at, Step &step, RankProgram &program) {
     const Draft &other = drafts[on];
     if (other.block == draft.block)
       return;
-    // A block goes in order: who waited for a step has waited for all before it.
+    // A block goes in order: who waited for a step has waited for all before
+    // it.
     uint32_t &known = waited[draft.block][other.block];
     if (!previousRound && known > other.index)
       return;
@@ -256,9 +274,11 @@ void Emitter::addWaits(uint32_t at, Step &step, RankProgram &program) {
         wait(reader, sink.kind == Sink::Memory);
   }
   // One per block: the latest.
-  std::sort(waits.begin(), waits.end(), [](const BlockWait &a, const BlockWait &b) {
-    return std::tie(a.block, a.previousRound, b.step) < std::tie(b.block, b.previousRound, a.step);
-  });
+  std::sort(waits.begin(), waits.end(),
+            [](const BlockWait &a, const BlockWait &b) {
+              return std::tie(a.block, a.previousRound, b.step) <
+                     std::tie(b.block, b.previousRound, a.step);
+            });
   auto isSame = [](const BlockWait &a, const BlockWait &b) {
     return a.block == b.block && a.previousRound == b.previousRound;
   };

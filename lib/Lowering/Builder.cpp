@@ -10,7 +10,9 @@ using namespace mlir;
 
 Value Builder::cst(uint64_t value, Type type) {
   auto element = cast<IntegerType>(getElementTypeOrSelf(type));
-  TypedAttr attr = IntegerAttr::get(element, llvm::APInt(element.getWidth(), value, false, /*implicitTrunc=*/true));
+  TypedAttr attr =
+      IntegerAttr::get(element, llvm::APInt(element.getWidth(), value, false,
+                                            /*implicitTrunc=*/true));
   if (auto vector = dyn_cast<VectorType>(type))
     attr = DenseElementsAttr::get(vector, Attribute(attr));
   return arith::ConstantOp::create(*this, attr);
@@ -24,30 +26,47 @@ Value Builder::fcst(double value, Type type) {
 }
 
 Value Builder::at(Value base, Value bytes) {
-  return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
+  return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{bytes});
 }
 
 Value Builder::at(Value base, uint64_t bytes) {
   if (bytes == 0)
     return base;
-  return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+  return LLVM::GEPOp::create(
+      *this, ptr(), getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
-Value Builder::load(Type type, Value address, unsigned alignment) { return LLVM::LoadOp::create(*this, type, address, alignment); }
+Value Builder::load(Type type, Value address, unsigned alignment) {
+  return LLVM::LoadOp::create(*this, type, address, alignment);
+}
 
-void Builder::store(Value value, Value address, unsigned alignment) { LLVM::StoreOp::create(*this, value, address, alignment); }
+void Builder::store(Value value, Value address, unsigned alignment) {
+  LLVM::StoreOp::create(*this, value, address, alignment);
+}
 
-static unsigned naturalAlignment(Type type) { return isa<LLVM::LLVMPointerType>(type) ? 8 : type.getIntOrFloatBitWidth() / 8; }
+static unsigned naturalAlignment(Type type) {
+  return isa<LLVM::LLVMPointerType>(type) ? 8
+                                          : type.getIntOrFloatBitWidth() / 8;
+}
 
 Value Builder::field(Type type, Value base, uint64_t offset, Ordering order) {
-  return LLVM::LoadOp::create(*this, type, at(base, offset), naturalAlignment(type), false, false, false, false, order);
+  return LLVM::LoadOp::create(*this, type, at(base, offset),
+                              naturalAlignment(type), false, false, false,
+                              false, order);
 }
 
-void Builder::setField(Value value, Value base, uint64_t offset, Ordering order) {
-  LLVM::StoreOp::create(*this, value, at(base, offset), naturalAlignment(value.getType()), false, false, false, order);
+void Builder::setField(Value value, Value base, uint64_t offset,
+                       Ordering order) {
+  LLVM::StoreOp::create(*this, value, at(base, offset),
+                        naturalAlignment(value.getType()), false, false, false,
+                        order);
 }
 
-Value Builder::array(Type element, Value count) { return LLVM::AllocaOp::create(*this, ptr(), element, count, 8); }
+Value Builder::array(Type element, Value count) {
+  return LLVM::AllocaOp::create(*this, ptr(), element, count, 8);
+}
 
 Block *Builder::newBlock(TypeRange arguments) {
   Block *block = new Block;
@@ -57,11 +76,16 @@ Block *Builder::newBlock(TypeRange arguments) {
   return block;
 }
 
-void Builder::branch(Block *to, ValueRange arguments) { cf::BranchOp::create(*this, to, arguments); }
+void Builder::branch(Block *to, ValueRange arguments) {
+  cf::BranchOp::create(*this, to, arguments);
+}
 
-void Builder::branchIf(Value condition, Block *yes, Block *no) { branchIf(condition, yes, {}, no, {}); }
+void Builder::branchIf(Value condition, Block *yes, Block *no) {
+  branchIf(condition, yes, {}, no, {});
+}
 
-void Builder::branchIf(Value condition, Block *yes, ValueRange yesArgs, Block *no, ValueRange noArgs) {
+void Builder::branchIf(Value condition, Block *yes, ValueRange yesArgs,
+                       Block *no, ValueRange noArgs) {
   cf::CondBranchOp::create(*this, condition, yes, yesArgs, no, noArgs);
 }
 

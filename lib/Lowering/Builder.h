@@ -1,8 +1,10 @@
 //===- Builder.h - Short words for emitting kernel IR -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernel IR is func, cf, scf and arith around LLVM-dialect memory operations. This class holds the few idioms that occur everywhere: integer
-// arithmetic on i64, loads and stores of fields of the ABI's structures, and branches between blocks.
+// Kernel IR is func, cf, scf and arith around LLVM-dialect memory operations.
+// This class holds the few idioms that occur everywhere: integer arithmetic on
+// i64, loads and stores of fields of the ABI's structures, and branches between
+// blocks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_BUILDER_H
@@ -21,7 +23,8 @@ using Value = mlir::Value;
 class Builder : public mlir::ImplicitLocOpBuilder {
 public:
   using Ordering = mlir::LLVM::AtomicOrdering;
-  explicit Builder(mlir::MLIRContext *context) : ImplicitLocOpBuilder(mlir::UnknownLoc::get(context), context) {}
+  explicit Builder(mlir::MLIRContext *context)
+      : ImplicitLocOpBuilder(mlir::UnknownLoc::get(context), context) {}
 
   mlir::Type ptr() { return mlir::LLVM::LLVMPointerType::get(getContext()); }
   mlir::Type i1() { return getI1Type(); }
@@ -34,40 +37,95 @@ public:
   Value cst(uint64_t value, mlir::Type type);
   /// Of a float type or a vector of floats.
   Value fcst(double value, mlir::Type type);
-  Value add(Value a, Value b) { return mlir::arith::AddIOp::create(*this, a, b); }
-  Value sub(Value a, Value b) { return mlir::arith::SubIOp::create(*this, a, b); }
-  Value mul(Value a, Value b) { return mlir::arith::MulIOp::create(*this, a, b); }
-  Value udiv(Value a, Value b) { return mlir::arith::DivUIOp::create(*this, a, b); }
-  Value urem(Value a, Value b) { return mlir::arith::RemUIOp::create(*this, a, b); }
-  Value and_(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
-  Value or_(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
-  Value xor_(Value a, Value b) { return mlir::arith::XOrIOp::create(*this, a, b); }
-  Value shl(Value a, Value b) { return mlir::arith::ShLIOp::create(*this, a, b); }
-  Value lshr(Value a, Value b) { return mlir::arith::ShRUIOp::create(*this, a, b); }
-  Value umin(Value a, Value b) { return mlir::arith::MinUIOp::create(*this, a, b); }
-  Value cmp(mlir::arith::CmpIPredicate p, Value a, Value b) { return mlir::arith::CmpIOp::create(*this, p, a, b); }
-  Value eq(Value a, Value b) { return cmp(mlir::arith::CmpIPredicate::eq, a, b); }
-  Value ne(Value a, Value b) { return cmp(mlir::arith::CmpIPredicate::ne, a, b); }
-  Value ult(Value a, Value b) { return cmp(mlir::arith::CmpIPredicate::ult, a, b); }
-  Value ugt(Value a, Value b) { return cmp(mlir::arith::CmpIPredicate::ugt, a, b); }
-  Value uge(Value a, Value b) { return cmp(mlir::arith::CmpIPredicate::uge, a, b); }
-  Value select(Value c, Value a, Value b) { return mlir::arith::SelectOp::create(*this, c, a, b); }
-  Value zext(Value v, mlir::Type t) { return v.getType() == t ? v : Value(mlir::arith::ExtUIOp::create(*this, t, v)); }
-  Value trunc(Value v, mlir::Type t) { return v.getType() == t ? v : Value(mlir::arith::TruncIOp::create(*this, t, v)); }
-  Value bitcast(Value v, mlir::Type t) { return v.getType() == t ? v : Value(mlir::arith::BitcastOp::create(*this, t, v)); }
+  Value add(Value a, Value b) {
+    return mlir::arith::AddIOp::create(*this, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return mlir::arith::SubIOp::create(*this, a, b);
+  }
+  Value mul(Value a, Value b) {
+    return mlir::arith::MulIOp::create(*this, a, b);
+  }
+  Value udiv(Value a, Value b) {
+    return mlir::arith::DivUIOp::create(*this, a, b);
+  }
+  Value urem(Value a, Value b) {
+    return mlir::arith::RemUIOp::create(*this, a, b);
+  }
+  Value and_(Value a, Value b) {
+    return mlir::arith::AndIOp::create(*this, a, b);
+  }
+  Value or_(Value a, Value b) {
+    return mlir::arith::OrIOp::create(*this, a, b);
+  }
+  Value xor_(Value a, Value b) {
+    return mlir::arith::XOrIOp::create(*this, a, b);
+  }
+  Value shl(Value a, Value b) {
+    return mlir::arith::ShLIOp::create(*this, a, b);
+  }
+  Value lshr(Value a, Value b) {
+    return mlir::arith::ShRUIOp::create(*this, a, b);
+  }
+  Value umin(Value a, Value b) {
+    return mlir::arith::MinUIOp::create(*this, a, b);
+  }
+  Value cmp(mlir::arith::CmpIPredicate p, Value a, Value b) {
+    return mlir::arith::CmpIOp::create(*this, p, a, b);
+  }
+  Value eq(Value a, Value b) {
+    return cmp(mlir::arith::CmpIPredicate::eq, a, b);
+  }
+  Value ne(Value a, Value b) {
+    return cmp(mlir::arith::CmpIPredicate::ne, a, b);
+  }
+  Value ult(Value a, Value b) {
+    return cmp(mlir::arith::CmpIPredicate::ult, a, b);
+  }
+  Value ugt(Value a, Value b) {
+    return cmp(mlir::arith::CmpIPredicate::ugt, a, b);
+  }
+  Value uge(Value a, Value b) {
+    return cmp(mlir::arith::CmpIPredicate::uge, a, b);
+  }
+  Value select(Value c, Value a, Value b) {
+    return mlir::arith::SelectOp::create(*this, c, a, b);
+  }
+  Value zext(Value v, mlir::Type t) {
+    return v.getType() == t ? v
+                            : Value(mlir::arith::ExtUIOp::create(*this, t, v));
+  }
+  Value trunc(Value v, mlir::Type t) {
+    return v.getType() == t ? v
+                            : Value(mlir::arith::TruncIOp::create(*this, t, v));
+  }
+  Value bitcast(Value v, mlir::Type t) {
+    return v.getType() == t
+               ? v
+               : Value(mlir::arith::BitcastOp::create(*this, t, v));
+  }
 
   /// Address `base + bytes`.
   Value at(Value base, Value bytes);
   Value at(Value base, uint64_t bytes);
   Value load(mlir::Type type, Value address, unsigned alignment = 1);
   void store(Value value, Value address, unsigned alignment = 1);
-  /// A naturally aligned field of an ABI structure. `order` other than not_atomic makes it an atomic access.
-  Value field(mlir::Type type, Value base, uint64_t offset, Ordering order = Ordering::not_atomic);
-  void setField(Value value, Value base, uint64_t offset, Ordering order = Ordering::not_atomic);
+  /// A naturally aligned field of an ABI structure. `order` other than
+  /// not_atomic makes it an atomic access.
+  Value field(mlir::Type type, Value base, uint64_t offset,
+              Ordering order = Ordering::not_atomic);
+  void setField(Value value, Value base, uint64_t offset,
+                Ordering order = Ordering::not_atomic);
   /// A u32 field, widened to i64.
-  Value field32(Value base, uint64_t offset) { return zext(field(i32(), base, offset), i64()); }
-  Value field16(Value base, uint64_t offset) { return zext(field(i16(), base, offset), i64()); }
-  Value pointerField(Value base, uint64_t offset) { return field(ptr(), base, offset); }
+  Value field32(Value base, uint64_t offset) {
+    return zext(field(i32(), base, offset), i64());
+  }
+  Value field16(Value base, uint64_t offset) {
+    return zext(field(i16(), base, offset), i64());
+  }
+  Value pointerField(Value base, uint64_t offset) {
+    return field(ptr(), base, offset);
+  }
   /// An array in the entry block of the function being built.
   Value array(mlir::Type element, Value count);
 
@@ -76,7 +134,8 @@ public:
   void startBlock(mlir::Block *block) { setInsertionPointToEnd(block); }
   void branch(mlir::Block *to, mlir::ValueRange arguments = {});
   void branchIf(Value condition, mlir::Block *yes, mlir::Block *no);
-  void branchIf(Value condition, mlir::Block *yes, mlir::ValueRange yesArgs, mlir::Block *no, mlir::ValueRange noArgs);
+  void branchIf(Value condition, mlir::Block *yes, mlir::ValueRange yesArgs,
+                mlir::Block *no, mlir::ValueRange noArgs);
 
   mlir::Region *region = nullptr; // of the function being built
 };

@@ -1,9 +1,12 @@
 //===- Formats.h - Number formats and the launch's operations ---*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How elements lie in memory, the type they are computed in, and the conversions between the two, on vectors. Everything rounds to nearest even and
-// is written so that its result does not depend on the vector width or on the instruction set: where the hardware has a conversion it is used, else
-// integer arithmetic that gives the same bits. lib/Support/FloatFormats.h is the scalar reference; the tests compare them on every input.
+// How elements lie in memory, the type they are computed in, and the
+// conversions between the two, on vectors. Everything rounds to nearest even
+// and is written so that its result does not depend on the vector width or on
+// the instruction set: where the hardware has a conversion it is used, else
+// integer arithmetic that gives the same bits. lib/Support/FloatFormats.h is
+// the scalar reference; the tests compare them on every input.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_FORMATS_H
@@ -15,8 +18,29 @@
 namespace coll::lowering {
 
 /// The values are coll_dtype's and coll_op's.
-enum class Format : uint8_t { I8, U8, I32, U32, I64, U64, F16, BF16, F32, F64, E4M3, E5M2 };
-enum class ReduceOp : uint8_t { Sum, Prod, Min, Max, Avg, PremulSum, None = 255 };
+enum class Format : uint8_t {
+  I8,
+  U8,
+  I32,
+  U32,
+  I64,
+  U64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  E4M3,
+  E5M2
+};
+enum class ReduceOp : uint8_t {
+  Sum,
+  Prod,
+  Min,
+  Max,
+  Avg,
+  PremulSum,
+  None = 255
+};
 constexpr uint8_t kAnyFormat = 255;
 constexpr unsigned kNumFormats = 12, kNumReduceOps = 6;
 
@@ -34,14 +58,16 @@ enum class Isa : uint8_t { V2, V3, V4, AArch64 };
 const char *nameOf(Isa isa);
 unsigned vectorBytesOf(Isa isa);
 
-/// Conversions and arithmetic on vectors (or scalars, lanes == 0) for one instruction set.
+/// Conversions and arithmetic on vectors (or scalars, lanes == 0) for one
+/// instruction set.
 class Arithmetic {
 public:
   Arithmetic(Builder &b, Isa isa) : b(b), isa(isa) {}
   /// The type as which `format` is loaded and stored.
   mlir::Type storageType(Format format, unsigned lanes);
   mlir::Type computeType(Format format, unsigned lanes);
-  /// From storage to the compute type of `accum`, which is a format that is computed in directly.
+  /// From storage to the compute type of `accum`, which is a format that is
+  /// computed in directly.
   mlir::Value extend(mlir::Value value, Format from, Format accum);
   /// From the compute type of `accum` to storage, rounding.
   mlir::Value round(mlir::Value value, Format accum, Format to);

@@ -26,7 +26,8 @@ using namespace mlir;
 namespace {
 class KernelEmitter {
 public:
-  KernelEmitter(ModuleOp module, const Primitives &primitives) : b(module.getContext()), module(module), primitives(primitives) {}
+  KernelEmitter(ModuleOp module, const Primitives &primitives)
+      : b(module.getContext()), module(module), primitives(primitives) {}
   void build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa);
 
 private:
@@ -35,16 +36,19 @@ private:
   Value waitForBlocks(Value step, Value round, Block *leave);
   void signal(Value round, Value done);
   void flush();
-  void dispatch(ArrayRef<func::FuncOp> steps, Value step, Value round, Block *next, Block *leave);
+  void dispatch(ArrayRef<func::FuncOp> steps, Value step, Value round,
+                Block *next, Block *leave);
 
   Builder b;
   ModuleOp module;
   const Primitives &primitives;
-  Value args, block, inst, programBlocks, instance, words, entry, firstStep, numSteps;
+  Value args, block, inst, programBlocks, instance, words, entry, firstStep,
+      numSteps;
 };
 } // namespace
 
-void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step, Value round, Block *next, Block *leave) {
+void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step,
+                             Value round, Block *next, Block *leave) {
   SmallVector<Block *> cases;
   SmallVector<int32_t> values;
   for (auto [i, fn] : llvm::enumerate(steps)) {
@@ -54,21 +58,27 @@ void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step, Value rou
   Value shape = b.field(b.i32(), step, kStepShape * 4);
   SmallVector<ValueRange> none(cases.size());
   // The last shape is the default: the table holds no other number.
-  cf::SwitchOp::create(b, shape, cases.back(), ValueRange{}, ArrayRef<int32_t>(values).drop_back(), BlockRange(ArrayRef<Block *>(cases).drop_back()),
+  cf::SwitchOp::create(b, shape, cases.back(), ValueRange{},
+                       ArrayRef<int32_t>(values).drop_back(),
+                       BlockRange(ArrayRef<Block *>(cases).drop_back()),
                        ArrayRef<ValueRange>(none).drop_back());
   for (auto [target, fn] : llvm::zip(cases, steps)) {
     b.startBlock(target);
-    Value rc = func::CallOp::create(b, fn, ValueRange{args, inst, block, instance, step, round}).getResult(0);
+    Value rc = func::CallOp::create(
+                   b, fn, ValueRange{args, inst, block, instance, step, round})
+                   .getResult(0);
     b.branchIf(b.eq(rc, b.cst(0, b.i32())), next, leave);
   }
 }
 
-/// Before a step: the blocks that it names have finished the steps that it names, in this round.
+/// Before a step: the blocks that it names have finished the steps that it
+/// names, in this round.
 Value KernelEmitter::waitForBlocks(Value step, Value round, Block *leave) {
   Value count = word(step, kStepNumWaits);
   Value end = b.at(step, b.mul(word(step, kStepLength), b.cst(4)));
   Value progress = b.shl(word(step, kStepNumber), b.cst(40));
-  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(), *go = b.newBlock(), *again = b.newBlock();
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(), *go = b.newBlock(),
+        *again = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
   b.startBlock(head);
   Value i = head->getArgument(0);
@@ -79,9 +89,15 @@ Value KernelEmitter::waitForBlocks(Value step, Value round, Block *leave) {
   Value back = b.lshr(word(wait, 0), b.cst(31));
   Value perRound = word(b.at(entry, b.mul(other, b.cst(8))), 1);
   // Before the first round everything of the round before it is done.
-  Value steps = b.select(b.ult(round, back), b.cst(0), b.add(b.mul(b.sub(round, back), perRound), word(wait, 1)));
-  Value otherBlock = b.trunc(b.add(b.mul(instance, programBlocks), other), b.i32());
-  Value rc = func::CallOp::create(b, primitives.blockWait, ValueRange{inst, block, otherBlock, steps, progress}).getResult(0);
+  Value steps =
+      b.select(b.ult(round, back), b.cst(0),
+               b.add(b.mul(b.sub(round, back), perRound), word(wait, 1)));
+  Value otherBlock =
+      b.trunc(b.add(b.mul(instance, programBlocks), other), b.i32());
+  Value rc =
+      func::CallOp::create(b, primitives.blockWait,
+                           ValueRange{inst, block, otherBlock, steps, progress})
+          .getResult(0);
   b.branchIf(b.eq(rc, b.cst(0, b.i32())), again, leave);
   b.startBlock(again);
   b.branch(head, ValueRange{b.add(i, b.cst(1))});
@@ -93,16 +109,21 @@ void KernelEmitter::signal(Value round, Value done) {
   Block *yes = b.newBlock(), *after = b.newBlock();
   b.branchIf(b.ugt(programBlocks, b.cst(1)), yes, after);
   b.startBlock(yes);
-  Value mine = b.at(b.pointerField(inst, offsetof(coll_inst, signals)), b.mul(b.zext(block, b.i64()), b.cst(64)));
-  b.setField(b.add(b.mul(round, numSteps), done), mine, 0, LLVM::AtomicOrdering::release);
+  Value mine = b.at(b.pointerField(inst, offsetof(coll_inst, signals)),
+                    b.mul(b.zext(block, b.i64()), b.cst(64)));
+  b.setField(b.add(b.mul(round, numSteps), done), mine, 0,
+             LLVM::AtomicOrdering::release);
   b.branch(after);
   b.startBlock(after);
 }
 
 void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   Value nrounds = b.field(b.i64(), args, offsetof(coll_args, nrounds));
-  Block *leave = b.newBlock(), *roundHead = b.newBlock({b.i64()}), *roundBody = b.newBlock();
-  Block *stepHead = b.newBlock({b.i64(), b.ptr()}), *stepBody = b.newBlock(), *stepDone = b.newBlock(), *roundDone = b.newBlock(), *end = b.newBlock();
+  Block *leave = b.newBlock(), *roundHead = b.newBlock({b.i64()}),
+        *roundBody = b.newBlock();
+  Block *stepHead = b.newBlock({b.i64(), b.ptr()}), *stepBody = b.newBlock(),
+        *stepDone = b.newBlock(), *roundDone = b.newBlock(),
+        *end = b.newBlock();
   b.branch(roundHead, ValueRange{b.cst(0)});
   b.startBlock(leave);
   func::ReturnOp::create(b);
@@ -120,7 +141,8 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   b.startBlock(stepDone);
   Value done = b.add(i, b.cst(1));
   signal(round, done);
-  b.branch(stepHead, ValueRange{done, b.at(step, b.mul(word(step, kStepLength), b.cst(4)))});
+  b.branch(stepHead, ValueRange{done, b.at(step, b.mul(word(step, kStepLength),
+                                                       b.cst(4)))});
   b.startBlock(roundDone);
   b.branch(roundHead, ValueRange{b.add(round, b.cst(1))});
   b.startBlock(end);
@@ -129,23 +151,30 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
 }
 
 void KernelEmitter::flush() {
-  Value count = b.zext(b.load(b.i32(), b.at(firstStep, b.cst(uint64_t(-4))), 4), b.i64());
-  Value list = b.at(firstStep, b.mul(b.add(count, b.cst(1)), b.cst(uint64_t(-4))));
+  Value count =
+      b.zext(b.load(b.i32(), b.at(firstStep, b.cst(uint64_t(-4))), 4), b.i64());
+  Value list =
+      b.at(firstStep, b.mul(b.add(count, b.cst(1)), b.cst(uint64_t(-4))));
   Value perInstance = b.field32(inst, offsetof(coll_inst, nrecv));
   Value ends = b.pointerField(inst, offsetof(coll_inst, recv_ends));
-  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(), *after = b.newBlock();
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
+        *after = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
   b.startBlock(head);
   Value i = head->getArgument(0);
   b.branchIf(b.ult(i, count), body, after);
   b.startBlock(body);
-  Value index = b.add(b.mul(instance, perInstance), word(b.at(list, b.mul(i, b.cst(4))), 0));
-  func::CallOp::create(b, primitives.flushCredits, ValueRange{b.at(ends, b.mul(index, b.cst(sizeof(coll_end))))});
+  Value index = b.add(b.mul(instance, perInstance),
+                      word(b.at(list, b.mul(i, b.cst(4))), 0));
+  func::CallOp::create(
+      b, primitives.flushCredits,
+      ValueRange{b.at(ends, b.mul(index, b.cst(sizeof(coll_end))))});
   b.branch(head, ValueRange{b.add(i, b.cst(1))});
   b.startBlock(after);
 }
 
-void KernelEmitter::build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa) {
+void KernelEmitter::build(StringRef name, ArrayRef<func::FuncOp> steps,
+                          Isa isa) {
   func::FuncOp fn = beginFunction(b, module, name, {b.ptr(), b.i32()}, {});
   fn->setAttr("coll.isa", b.getStringAttr(nameOf(isa)));
   args = fn.getArgument(0), block = fn.getArgument(1);
@@ -162,20 +191,27 @@ void KernelEmitter::build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa)
 }
 
 bool needsDtype(const std::vector<StepShape> &shapes, bool reduces) {
-  return reduces || !llvm::all_of(shapes, [](const StepShape &s) { return s.isMove(ReduceOp::None); });
+  return reduces || !llvm::all_of(shapes, [](const StepShape &s) {
+           return s.isMove(ReduceOp::None);
+         });
 }
 
 void loadKernelDialects(MLIRContext *context) {
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                       vector::VectorDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                       func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                       scf::SCFDialect, vector::VectorDialect>();
 }
 
 namespace {
-/// Builds what a request asks for, sharing the functions of shapes that only move bytes.
+/// Builds what a request asks for, sharing the functions of shapes that only
+/// move bytes.
 class RequestBuilder {
 public:
-  RequestBuilder(ModuleOp module, const std::vector<StepShape> &shapes, const std::vector<Function> &functions, const KernelRequest &request)
-      : module(module), primitives(module), shapes(shapes), functions(functions), request(request) {}
+  RequestBuilder(ModuleOp module, const std::vector<StepShape> &shapes,
+                 const std::vector<Function> &functions,
+                 const KernelRequest &request)
+      : module(module), primitives(module), shapes(shapes),
+        functions(functions), request(request) {}
   void add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat);
 
 private:
@@ -195,44 +231,55 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
     variant.dtype = Format::U8;
     variant.op = ReduceOp::None;
   }
-  std::string name = request.plan + "_step" + std::to_string(shape) + "_" + (variant.move ? "move" : nameOf(variant.dtype));
+  std::string name = request.plan + "_step" + std::to_string(shape) + "_" +
+                     (variant.move ? "move" : nameOf(variant.dtype));
   if (!variant.move && variant.op != ReduceOp::None)
     name += std::string("_") + nameOf(variant.op);
   name += std::string("_") + nameOf(variant.isa);
   func::FuncOp &fn = built[name];
   if (!fn) {
-    fn = buildStepFunction(module, primitives, name, shapes[shape], variant, functions);
-    fn->setAttr("coll.isa", StringAttr::get(module.getContext(), nameOf(variant.isa)));
+    fn = buildStepFunction(module, primitives, name, shapes[shape], variant,
+                           functions);
+    fn->setAttr("coll.isa",
+                StringAttr::get(module.getContext(), nameOf(variant.isa)));
   }
   return fn;
 }
 
-void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat) {
+void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
+                         bool anyFormat) {
   SmallVector<func::FuncOp> steps;
   for (unsigned i = 0; i < shapes.size(); ++i)
     steps.push_back(stepFunction(i, variant));
-  std::string symbol = request.plan + "_kernel_" + (anyFormat ? "any" : nameOf(variant.dtype));
+  std::string symbol =
+      request.plan + "_kernel_" + (anyFormat ? "any" : nameOf(variant.dtype));
   if (variant.op != ReduceOp::None)
     symbol += std::string("_") + nameOf(variant.op);
   symbol += std::string("_") + nameOf(variant.isa);
   KernelEmitter(module, primitives).build(symbol, steps, variant.isa);
-  kernels.push_back({anyFormat ? kAnyFormat : static_cast<uint8_t>(variant.dtype), static_cast<uint8_t>(variant.op), variant.isa, symbol});
+  kernels.push_back(
+      {anyFormat ? kAnyFormat : static_cast<uint8_t>(variant.dtype),
+       static_cast<uint8_t>(variant.op), variant.isa, symbol});
 }
 
-KernelModule buildKernels(MLIRContext *context, const std::vector<StepShape> &shapes, const std::vector<Function> &functions,
-                                const KernelRequest &request) {
+KernelModule buildKernels(MLIRContext *context,
+                          const std::vector<StepShape> &shapes,
+                          const std::vector<Function> &functions,
+                          const KernelRequest &request) {
   loadKernelDialects(context);
   KernelModule result;
   result.module = ModuleOp::create(UnknownLoc::get(context));
   RequestBuilder builder(*result.module, shapes, functions, request);
-  bool floatOnly = llvm::any_of(shapes, [](const StepShape &s) { return s.needsFloat(); });
+  bool floatOnly =
+      llvm::any_of(shapes, [](const StepShape &s) { return s.needsFloat(); });
   std::vector<ReduceOp> ops = request.ops;
   if (ops.empty())
     ops.push_back(ReduceOp::None);
   bool count = request.countBytes;
   for (Isa isa : request.isas) {
     if (request.dtypes.empty()) {
-      builder.add(result.kernels, {Format::U8, ReduceOp::None, isa, true, count}, true);
+      builder.add(result.kernels,
+                  {Format::U8, ReduceOp::None, isa, true, count}, true);
       continue;
     }
     for (Format dtype : request.dtypes)

@@ -1,8 +1,10 @@
 //===- Primitives.h - The operations that know memory order -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel touches shared words in six small functions and nowhere else; a test holds each to the memory-order table of docs/Runtime.md. On the
-// host they are C++'s acquire loads and release stores of 8 bytes; the slow path of a wait is the runtime's coll_kernel_wait.
+// A kernel touches shared words in six small functions and nowhere else; a test
+// holds each to the memory-order table of docs/Runtime.md. On the host they are
+// C++'s acquire loads and release stores of 8 bytes; the slow path of a wait is
+// the runtime's coll_kernel_wait.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_PRIMITIVES_H
@@ -16,29 +18,37 @@ namespace coll::lowering {
 
 /// The six functions in one module.
 struct Primitives {
-  /// (inst, block: i32, args, end, progress: i64) -> payload of the next message, null to leave the kernel
+  /// (inst, block: i32, args, end, progress: i64) -> payload of the next
+  /// message, null to leave the kernel
   mlir::func::FuncOp recvAcquire;
   /// (args, end): the payload was read; returns credits in batches
   mlir::func::FuncOp recvRelease;
-  /// (inst, block: i32, args, end, progress: i64) -> payload to write, null to leave the kernel
+  /// (inst, block: i32, args, end, progress: i64) -> payload to write, null to
+  /// leave the kernel
   mlir::func::FuncOp sendAcquire;
   /// (args, end): the payload is written
   mlir::func::FuncOp sendPublish;
   /// (end): returns every credit not yet returned, when a launch ends
   mlir::func::FuncOp flushCredits;
-  /// (inst, block: i32, other: i32, steps: i64, progress: i64) -> i32, not 0 to leave: block `other` has finished `steps` steps of this launch
+  /// (inst, block: i32, other: i32, steps: i64, progress: i64) -> i32, not 0 to
+  /// leave: block `other` has finished `steps` steps of this launch
   mlir::func::FuncOp blockWait;
 
   /// The runtime's functions, declared.
   mlir::func::FuncOp wait, mismatch;
-  /// (read: i64, written: i64); only where bytes are counted, provided by who counts.
+  /// (read: i64, written: i64); only where bytes are counted, provided by who
+  /// counts.
   mlir::func::FuncOp countBytes;
 
   explicit Primitives(mlir::ModuleOp module);
 };
 
-/// A private function of the module; the builder stands in its entry block, `b.region` is its body.
-mlir::func::FuncOp beginFunction(Builder &b, mlir::ModuleOp module, llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results);
+/// A private function of the module; the builder stands in its entry block,
+/// `b.region` is its body.
+mlir::func::FuncOp beginFunction(Builder &b, mlir::ModuleOp module,
+                                 llvm::StringRef name,
+                                 mlir::TypeRange arguments,
+                                 mlir::TypeRange results);
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_PRIMITIVES_H

@@ -1,9 +1,11 @@
 //===- StepShape.h - What steps have in common ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan's steps differ in where they load, store, send and receive; those are words of a table. What is left is the shape: how many sources and
-// sinks of which kind, and the expression between them. Each shape becomes one function of the kernel with one inner loop. A ring all-reduce has
-// five shapes whatever the number of ranks.
+// A plan's steps differ in where they load, store, send and receive; those are
+// words of a table. What is left is the shape: how many sources and sinks of
+// which kind, and the expression between them. Each shape becomes one function
+// of the kernel with one inner loop. A ring all-reduce has five shapes whatever
+// the number of ranks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPSHAPE_H
@@ -17,32 +19,43 @@
 namespace coll::lowering {
 
 struct PortShape {
-  enum Place : uint8_t { Memory, Channel, Either, Scalar } place = Memory; // Either: the step's words say which
+  enum Place : uint8_t {
+    Memory,
+    Channel,
+    Either,
+    Scalar
+  } place = Memory; // Either: the step's words say which
   ElemType type = ElemType::T;
-  bool scaled = false, scaledRounded = false; // what premul_sum does to a source
+  bool scaled = false,
+       scaledRounded = false; // what premul_sum does to a source
   auto operator<=>(const PortShape &) const = default;
 };
 
 struct StepShape {
-  std::vector<PortShape> sources, sinks; // a looped side has one entry that stands for all
+  std::vector<PortShape> sources,
+      sinks; // a looped side has one entry that stands for all
   bool loopSources = false, loopSinks = false;
   bool token = false;
   std::vector<ExprNode> expr; // empty for looped sources: a fold over all
   ElemType type = ElemType::T;
   bool complete = false;
 
-  /// The step only moves bytes when the op is `op`: one function serves all dtypes.
+  /// The step only moves bytes when the op is `op`: one function serves all
+  /// dtypes.
   bool isMove(ReduceOp op) const;
-  /// Formats other than T and its accumulation type: integers cannot be rounded to them.
+  /// Formats other than T and its accumulation type: integers cannot be rounded
+  /// to them.
   bool needsFloat() const;
   std::string key() const;
 };
 
-/// More sinks than this are walked by a loop over pointers instead of being written out; so are sources that are folded, from three on.
+/// More sinks than this are walked by a loop over pointers instead of being
+/// written out; so are sources that are folded, from three on.
 constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2;
 
 /// The shape of `step`, whose ports begin at `ports`.
-StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, const std::vector<Buffer> &buffers, bool token);
+StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
+                  const std::vector<Buffer> &buffers, bool token);
 
 /// The shapes of a plan, numbered in order of first use.
 class ShapeTable {

@@ -14,8 +14,12 @@ namespace coll::lowering {
 namespace {
 class TableBuilder {
 public:
-  TableBuilder(const ProgramSet &programs, const RankClass &rankClass, ShapeTable &shapes, const std::function<uint32_t(SiteId)> &siteOf)
-      : programs(programs), rankClass(rankClass), member(programs.members[rankClass.member]), shapes(shapes), siteOf(siteOf) {}
+  TableBuilder(const ProgramSet &programs, const RankClass &rankClass,
+               ShapeTable &shapes,
+               const std::function<uint32_t(SiteId)> &siteOf)
+      : programs(programs), rankClass(rankClass),
+        member(programs.members[rankClass.member]), shapes(shapes),
+        siteOf(siteOf) {}
   ClassTable build();
 
 private:
@@ -26,7 +30,8 @@ private:
   void given();
   void aliases();
   void variant(const RankProgram &program, Variant which);
-  void step(const RankProgram &program, const Step &step, Variant which, uint32_t number);
+  void step(const RankProgram &program, const Step &step, Variant which,
+            uint32_t number);
   void port(const Port &port, Variant which, uint32_t index);
   void blockEnds(const RankProgram &program, const BlockProgram &block);
 
@@ -50,13 +55,15 @@ void TableBuilder::ends() {
   table.sendEnds = table.words.size();
   table.numSendEnds = program.sendEnds.size();
   for (uint32_t i = 0; i < program.sendEnds.size(); ++i) {
-    push(program.sendEnds[i].peer, {FieldRef::SendPeer, Variant::OutOfPlace, i});
+    push(program.sendEnds[i].peer,
+         {FieldRef::SendPeer, Variant::OutOfPlace, i});
     push(program.sendEnds[i].tag, {FieldRef::SendTag, Variant::OutOfPlace, i});
   }
   table.recvEnds = table.words.size();
   table.numRecvEnds = program.recvEnds.size();
   for (uint32_t i = 0; i < program.recvEnds.size(); ++i) {
-    push(program.recvEnds[i].peer, {FieldRef::RecvPeer, Variant::OutOfPlace, i});
+    push(program.recvEnds[i].peer,
+         {FieldRef::RecvPeer, Variant::OutOfPlace, i});
     push(program.recvEnds[i].tag, {FieldRef::RecvTag, Variant::OutOfPlace, i});
   }
 }
@@ -70,8 +77,10 @@ void TableBuilder::buffers() {
     if (buffers[b].kind != Buffer::Scalar && buffers[b].present[rankClass.rank])
       table.present |= 1u << b;
     for (uint32_t p = 0; p < buffers[b].parts; ++p, ++flat)
-      uniform &= buffers[b].sizeOf(rankClass.rank, p) == buffers[b].sizeOf(rankClass.rank, 0) &&
-                 !rankClass.termsOf({FieldRef::PartSize, Variant::OutOfPlace, flat});
+      uniform &=
+          buffers[b].sizeOf(rankClass.rank, p) ==
+              buffers[b].sizeOf(rankClass.rank, 0) &&
+          !rankClass.termsOf({FieldRef::PartSize, Variant::OutOfPlace, flat});
   }
   table.partSizes = table.words.size();
   table.sizeStride = uniform ? 0 : 1;
@@ -79,21 +88,25 @@ void TableBuilder::buffers() {
   for (const Buffer &buffer : buffers) {
     for (uint32_t p = 0; p < buffer.parts; ++p)
       if (!uniform)
-        push(buffer.sizeOf(rankClass.rank, p), {FieldRef::PartSize, Variant::OutOfPlace, flat + p});
+        push(buffer.sizeOf(rankClass.rank, p),
+             {FieldRef::PartSize, Variant::OutOfPlace, flat + p});
     if (uniform)
       push(buffer.parts ? buffer.sizeOf(rankClass.rank, 0) : 0);
     flat += buffer.parts;
   }
 }
 
-/// The sizes whose counts a rank is given: those that its own buffers name, or all when the contract says `global`. Constants are nobody's. What
-/// differs from rank to rank is listed part by part, since another part may be the repetition on another rank.
+/// The sizes whose counts a rank is given: those that its own buffers name, or
+/// all when the contract says `global`. Constants are nobody's. What differs
+/// from rank to rank is listed part by part, since another part may be the
+/// repetition on another rank.
 void TableBuilder::given() {
   table.given = table.words.size();
   std::set<uint32_t> seen;
   auto add = [&](uint32_t size, const FieldRef *field) {
     bool varies = field && rankClass.termsOf(*field);
-    if (!varies && (programs.sizes[size].kind == SizeSymbol::Const || !seen.insert(size).second))
+    if (!varies && (programs.sizes[size].kind == SizeSymbol::Const ||
+                    !seen.insert(size).second))
       return;
     field ? push(size, *field) : push(size);
     ++table.numGiven;
@@ -153,12 +166,15 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
     push(port.loc.part);
 }
 
-void TableBuilder::step(const RankProgram &program, const Step &step, Variant which, uint32_t number) {
+void TableBuilder::step(const RankProgram &program, const Step &step,
+                        Variant which, uint32_t number) {
   const Port *ports = program.ports.data() + step.firstPort;
   const std::vector<Buffer> &buffers = member.buffers;
-  uint32_t numPorts = step.numSources + step.numSinks, begin = table.words.size();
+  uint32_t numPorts = step.numSources + step.numSinks,
+           begin = table.words.size();
   table.steps.push_back(begin);
-  push(shapes.idOf(shapeOf(step, ports, programs.exprs[step.expr], buffers, programs.sizes[step.size].isToken())));
+  push(shapes.idOf(shapeOf(step, ports, programs.exprs[step.expr], buffers,
+                           programs.sizes[step.size].isToken())));
   push(table.steps.size() - 1);
   push(siteOf(step.site));
   push(step.chunk, {FieldRef::StepChunk, which, number});
@@ -176,15 +192,19 @@ void TableBuilder::step(const RankProgram &program, const Step &step, Variant wh
     push(wait.block | (wait.previousRound ? kPreviousRound : 0));
     push(wait.step + 1);
   }
-  assert(table.words.size() - begin == table.words[begin + kStepLength] && "a step is as long as it says");
+  assert(table.words.size() - begin == table.words[begin + kStepLength] &&
+         "a step is as long as it says");
 }
 
-/// The receive ends of a block, to return what credits they owe when the launch ends.
-void TableBuilder::blockEnds(const RankProgram &program, const BlockProgram &block) {
+/// The receive ends of a block, to return what credits they owe when the launch
+/// ends.
+void TableBuilder::blockEnds(const RankProgram &program,
+                             const BlockProgram &block) {
   std::set<uint32_t> ends;
   for (const Step &step : block.steps)
     for (uint32_t i = 0; i < step.numSources; ++i)
-      if (const Port &port = program.ports[step.firstPort + i]; port.kind == Port::Recv)
+      if (const Port &port = program.ports[step.firstPort + i];
+          port.kind == Port::Recv)
         ends.insert(port.end);
   for (uint32_t end : ends)
     push(end);
@@ -217,7 +237,8 @@ ClassTable TableBuilder::build() {
   table.programBlocks = program.blocks.size();
   variant(program, Variant::OutOfPlace);
   if (!member.inPlace.empty()) {
-    assert(member.inPlace[rankClass.rank].sendEnds == program.sendEnds && member.inPlace[rankClass.rank].recvEnds == program.recvEnds &&
+    assert(member.inPlace[rankClass.rank].sendEnds == program.sendEnds &&
+           member.inPlace[rankClass.rank].recvEnds == program.recvEnds &&
            "in place has the same channels");
     variant(member.inPlace[rankClass.rank], Variant::InPlace);
   } else {
@@ -227,7 +248,9 @@ ClassTable TableBuilder::build() {
   return std::move(table);
 }
 
-ClassTable buildClassTable(const ProgramSet &programs, const RankClass &rankClass, ShapeTable &shapes, const std::function<uint32_t(SiteId)> &siteOf) {
+ClassTable buildClassTable(const ProgramSet &programs,
+                           const RankClass &rankClass, ShapeTable &shapes,
+                           const std::function<uint32_t(SiteId)> &siteOf) {
   return TableBuilder(programs, rankClass, shapes, siteOf).build();
 }
 

@@ -12,23 +12,38 @@ using llvm::SmallVector;
 namespace {
 class TileEmitter {
 public:
-  TileEmitter(Builder &b, const StepShape &shape, const Variant &variant, const std::vector<Function> &functions, const TileOperands &operands)
-      : b(b), shape(shape), variant(variant), functions(functions), operands(operands), math(b, variant.isa), accum(accumOf(variant.dtype)) {}
+  TileEmitter(Builder &b, const StepShape &shape, const Variant &variant,
+              const std::vector<Function> &functions,
+              const TileOperands &operands)
+      : b(b), shape(shape), variant(variant), functions(functions),
+        operands(operands), math(b, variant.isa),
+        accum(accumOf(variant.dtype)) {}
   void run();
 
 private:
   Value loop(Value from, Value to, unsigned lanes, unsigned tiles);
   void tile(Value index, unsigned lanes, unsigned tiles);
-  Value elementAddress(Value base, Value index, Format format) { return b.at(base, b.mul(index, b.cst(bytesOf(format)))); }
-  Value tileAddress(Value base, Format format, unsigned lanes, unsigned tile) { return b.at(base, uint64_t(tile) * std::max(lanes, 1u) * bytesOf(format)); }
-  Format formatOf(ElemType type) const { return variant.move ? Format::U8 : resolve(type, variant.dtype); }
-  SmallVector<Value> loadSource(Value pointer, const PortShape &port, Value index, unsigned lanes, unsigned tiles);
+  Value elementAddress(Value base, Value index, Format format) {
+    return b.at(base, b.mul(index, b.cst(bytesOf(format))));
+  }
+  Value tileAddress(Value base, Format format, unsigned lanes, unsigned tile) {
+    return b.at(base, uint64_t(tile) * std::max(lanes, 1u) * bytesOf(format));
+  }
+  Format formatOf(ElemType type) const {
+    return variant.move ? Format::U8 : resolve(type, variant.dtype);
+  }
+  SmallVector<Value> loadSource(Value pointer, const PortShape &port,
+                                Value index, unsigned lanes, unsigned tiles);
   SmallVector<Value> foldArray(Value index, unsigned lanes, unsigned tiles);
   Value evaluate(ArrayRef<Value> sources);
   Value apply(const ExprNode &node, SmallVector<Value> &stack);
   Value finish(Value value);
-  void storeTo(Value pointer, ElemType type, Value index, ArrayRef<Value> results, unsigned lanes);
-  bool isScaled(const PortShape &port) const { return variant.op == ReduceOp::PremulSum && (port.scaled || port.scaledRounded); }
+  void storeTo(Value pointer, ElemType type, Value index,
+               ArrayRef<Value> results, unsigned lanes);
+  bool isScaled(const PortShape &port) const {
+    return variant.op == ReduceOp::PremulSum &&
+           (port.scaled || port.scaledRounded);
+  }
 
   Builder &b;
   const StepShape &shape;
@@ -44,7 +59,8 @@ void TileEmitter::run() {
   unsigned bytes = bytesOf(variant.move ? Format::U8 : variant.dtype);
   unsigned lanes = vectorBytesOf(variant.isa) / bytes;
   bool narrow = !variant.move && accum != variant.dtype;
-  unsigned tiles = shape.loopSources || shape.sources.size() > 2 || narrow ? 2 : 4;
+  unsigned tiles =
+      shape.loopSources || shape.sources.size() > 2 || narrow ? 2 : 4;
   Value done = loop(b.cst(0), operands.elements, lanes, tiles);
   done = loop(done, operands.elements, lanes, 1);
   if (lanes > 16 / bytes)
@@ -53,7 +69,8 @@ void TileEmitter::run() {
     loop(done, operands.elements, 0, 1);
 }
 
-/// Handles as many whole groups of lanes * tiles elements as lie in [from, to) and returns where it ended.
+/// Handles as many whole groups of lanes * tiles elements as lie in [from, to)
+/// and returns where it ended.
 Value TileEmitter::loop(Value from, Value to, unsigned lanes, unsigned tiles) {
   uint64_t group = uint64_t(std::max(lanes, 1u)) * tiles;
   Value end = to;
@@ -66,14 +83,19 @@ Value TileEmitter::loop(Value from, Value to, unsigned lanes, unsigned tiles) {
   return end;
 }
 
-SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port, Value index, unsigned lanes, unsigned tiles) {
+SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
+                                           Value index, unsigned lanes,
+                                           unsigned tiles) {
   if (port.place == PortShape::Scalar)
-    return SmallVector<Value>(tiles, math.scalarArgument(b.load(b.getF64Type(), pointer, 8), accum, lanes));
+    return SmallVector<Value>(
+        tiles,
+        math.scalarArgument(b.load(b.getF64Type(), pointer, 8), accum, lanes));
   Format format = formatOf(port.type);
   Value base = elementAddress(pointer, index, format);
   SmallVector<Value> result;
   for (unsigned t = 0; t < tiles; ++t)
-    result.push_back(b.load(math.storageType(format, lanes), tileAddress(base, format, lanes, t)));
+    result.push_back(b.load(math.storageType(format, lanes),
+                            tileAddress(base, format, lanes, t)));
   if (variant.move)
     return result;
   for (Value &v : result) {
@@ -82,22 +104,29 @@ SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
       continue;
     v = math.scale(v, operands.factor, accum);
     if (port.scaledRounded)
-      v = math.extend(math.round(v, accum, variant.dtype), variant.dtype, accum);
+      v = math.extend(math.round(v, accum, variant.dtype), variant.dtype,
+                      accum);
   }
   return result;
 }
 
 /// The fold over an array of source pointers, first to last.
-SmallVector<Value> TileEmitter::foldArray(Value index, unsigned lanes, unsigned tiles) {
+SmallVector<Value> TileEmitter::foldArray(Value index, unsigned lanes,
+                                          unsigned tiles) {
   const PortShape &port = shape.sources[0];
-  SmallVector<Value> first = loadSource(b.load(b.ptr(), operands.sourceArray, 8), port, index, lanes, tiles);
-  auto forOp = scf::ForOp::create(b, b.cst(1), operands.numSources, b.cst(1), first);
+  SmallVector<Value> first = loadSource(
+      b.load(b.ptr(), operands.sourceArray, 8), port, index, lanes, tiles);
+  auto forOp =
+      scf::ForOp::create(b, b.cst(1), operands.numSources, b.cst(1), first);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forOp.getBody());
-  Value slot = b.at(operands.sourceArray, b.mul(forOp.getInductionVar(), b.cst(8)));
-  SmallVector<Value> next = loadSource(b.load(b.ptr(), slot, 8), port, index, lanes, tiles);
+  Value slot =
+      b.at(operands.sourceArray, b.mul(forOp.getInductionVar(), b.cst(8)));
+  SmallVector<Value> next =
+      loadSource(b.load(b.ptr(), slot, 8), port, index, lanes, tiles);
   for (unsigned t = 0; t < tiles; ++t)
-    next[t] = math.combine(forOp.getRegionIterArgs()[t], next[t], accum, variant.op);
+    next[t] =
+        math.combine(forOp.getRegionIterArgs()[t], next[t], accum, variant.op);
   scf::YieldOp::create(b, next);
   return SmallVector<Value>(forOp.getResults());
 }
@@ -118,7 +147,9 @@ Value TileEmitter::evaluate(ArrayRef<Value> sources) {
   SmallVector<Value> stack;
   for (const ExprNode &node : shape.expr) {
     switch (node.kind) {
-    case ExprNode::Operand: stack.push_back(sources[node.arg]); break;
+    case ExprNode::Operand:
+      stack.push_back(sources[node.arg]);
+      break;
     case ExprNode::Add: {
       Value y = stack.pop_back_val();
       stack.back() = math.combine(stack.back(), y, accum, ReduceOp::Sum);
@@ -126,17 +157,21 @@ Value TileEmitter::evaluate(ArrayRef<Value> sources) {
     }
     case ExprNode::Round: {
       Format to = formatOf(node.type);
-      stack.back() = math.extend(math.round(stack.back(), accum, to), to, accum);
+      stack.back() =
+          math.extend(math.round(stack.back(), accum, to), to, accum);
       break;
     }
-    default: stack.push_back(apply(node, stack)); break;
+    default:
+      stack.push_back(apply(node, stack));
+      break;
     }
   }
   assert(stack.size() == 1 && "an expression leaves one value");
   return stack[0];
 }
 
-/// Rounds to the step's type; stays in the accumulation type for the sinks to convert from.
+/// Rounds to the step's type; stays in the accumulation type for the sinks to
+/// convert from.
 Value TileEmitter::finish(Value value) {
   if (variant.move)
     return value;
@@ -145,7 +180,8 @@ Value TileEmitter::finish(Value value) {
   return value;
 }
 
-void TileEmitter::storeTo(Value pointer, ElemType type, Value index, ArrayRef<Value> results, unsigned lanes) {
+void TileEmitter::storeTo(Value pointer, ElemType type, Value index,
+                          ArrayRef<Value> results, unsigned lanes) {
   Format format = formatOf(type), own = formatOf(shape.type);
   Value base = elementAddress(pointer, index, format);
   for (auto [t, value] : llvm::enumerate(results)) {
@@ -166,7 +202,8 @@ void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
   } else {
     SmallVector<SmallVector<Value>> loaded;
     for (auto [i, port] : llvm::enumerate(shape.sources))
-      loaded.push_back(loadSource(operands.sources[i], port, index, lanes, tiles));
+      loaded.push_back(
+          loadSource(operands.sources[i], port, index, lanes, tiles));
     for (unsigned t = 0; t < tiles; ++t) {
       SmallVector<Value> values;
       for (auto &source : loaded)
@@ -184,11 +221,14 @@ void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
   auto forOp = scf::ForOp::create(b, b.cst(0), operands.numSinks, b.cst(1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forOp.getBody());
-  Value slot = b.at(operands.sinkArray, b.mul(forOp.getInductionVar(), b.cst(8)));
+  Value slot =
+      b.at(operands.sinkArray, b.mul(forOp.getInductionVar(), b.cst(8)));
   storeTo(b.load(b.ptr(), slot, 8), shape.sinks[0].type, index, results, lanes);
 }
 
-void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant, const std::vector<Function> &functions, const TileOperands &operands) {
+void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,
+                   const std::vector<Function> &functions,
+                   const TileOperands &operands) {
   TileEmitter(b, shape, variant, functions, operands).run();
 }
 

@@ -7,31 +7,39 @@
 
 namespace coll::lowering {
 
-/// What a step's inner loop runs on. Pointers are to the first element of the slice; the looped side has an array of pointers instead.
+/// What a step's inner loop runs on. Pointers are to the first element of the
+/// slice; the looped side has an array of pointers instead.
 struct TileOperands {
   llvm::SmallVector<mlir::Value> sources, sinks;
-  mlir::Value sourceArray, sinkArray;     // !llvm.ptr to pointers
-  mlir::Value numSources, numSinks;       // i64, for the arrays
-  mlir::Value elements;                   // i64; bytes when the step only moves
-  mlir::Value numRanks;                   // i64: avg's divisor
-  mlir::Value factor;                     // f64: premul_sum's
+  mlir::Value sourceArray, sinkArray; // !llvm.ptr to pointers
+  mlir::Value numSources, numSinks;   // i64, for the arrays
+  mlir::Value elements;               // i64; bytes when the step only moves
+  mlir::Value numRanks;               // i64: avg's divisor
+  mlir::Value factor;                 // f64: premul_sum's
 };
 
-/// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes are moved.
+/// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes
+/// are moved.
 struct Variant {
   Format dtype = Format::U8;
   ReduceOp op = ReduceOp::None;
   Isa isa = Isa::V2;
   bool move = false;
-  bool countBytes = false; // reports what every slice reads and writes to coll_count_bytes
+  bool countBytes =
+      false; // reports what every slice reads and writes to coll_count_bytes
 };
 
-/// Emits loops that combine `elements` elements of every source and put the result into every sink: full vectors, several at a time to have
-/// enough loads in flight, then single vectors, then 16 bytes, then elements. All loads of an iteration precede its stores.
-void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant, const std::vector<Function> &functions, const TileOperands &operands);
+/// Emits loops that combine `elements` elements of every source and put the
+/// result into every sink: full vectors, several at a time to have enough loads
+/// in flight, then single vectors, then 16 bytes, then elements. All loads of
+/// an iteration precede its stores.
+void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,
+                   const std::vector<Function> &functions,
+                   const TileOperands &operands);
 
 /// The functions of `fn`, on vectors of the accumulation type (Math.cpp).
-mlir::Value emitFunction(Builder &b, const Function &function, llvm::ArrayRef<mlir::Value> arguments, Format accum);
+mlir::Value emitFunction(Builder &b, const Function &function,
+                         llvm::ArrayRef<mlir::Value> arguments, Format accum);
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_TILELOOP_H

@@ -1,8 +1,10 @@
 //===- HostCode.cpp - Kernel IR to machine code ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One LLVM module holds all instruction sets of a family: each function carries its own target-cpu, so one run of the code generator makes one
-// object, and the runtime picks an entry by CPUID. Floating-point contraction stays off: no instruction set may give other bits.
+// One LLVM module holds all instruction sets of a family: each function carries
+// its own target-cpu, so one run of the code generator makes one object, and
+// the runtime picks an entry by CPUID. Floating-point contraction stays off: no
+// instruction set may give other bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,25 +51,34 @@ static void initializeTargets() {
   (void)once;
 }
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> coll::createHostMachine(HostArch arch) {
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+coll::createHostMachine(HostArch arch) {
   initializeTargets();
-  llvm::Triple triple(arch == HostArch::X86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu");
+  llvm::Triple triple(arch == HostArch::X86_64 ? "x86_64-unknown-linux-gnu"
+                                               : "aarch64-unknown-linux-gnu");
   std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return llvm::createStringError(error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   llvm::StringRef cpu = arch == HostArch::X86_64 ? "x86-64-v2" : "generic";
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Default));
 }
 
 static llvm::StringRef cpuOf(llvm::StringRef isa) {
-  return llvm::StringSwitch<llvm::StringRef>(isa).Case("v3", "x86-64-v3").Case("v4", "x86-64-v4").Case("aarch64", "generic").Default("x86-64-v2");
+  return llvm::StringSwitch<llvm::StringRef>(isa)
+      .Case("v3", "x86-64-v3")
+      .Case("v4", "x86-64-v4")
+      .Case("aarch64", "generic")
+      .Default("x86-64-v2");
 }
 
-/// Attributes that survive to LLVM IR. `no-builtins` keeps copy loops from becoming calls of memcpy.
+/// Attributes that survive to LLVM IR. `no-builtins` keeps copy loops from
+/// becoming calls of memcpy.
 static void setFunctionAttributes(mlir::ModuleOp kernels) {
   mlir::Builder b(kernels.getContext());
   kernels.walk([&](mlir::func::FuncOp fn) {
@@ -75,8 +86,10 @@ static void setFunctionAttributes(mlir::ModuleOp kernels) {
       return;
     auto isa = fn->getAttrOfType<mlir::StringAttr>("coll.isa");
     fn->removeAttr("coll.isa");
-    auto cpu = b.getStrArrayAttr({"target-cpu", isa ? cpuOf(isa.getValue()) : llvm::StringRef()});
-    llvm::SmallVector<mlir::Attribute> attributes{b.getStringAttr("no-builtins"), b.getStringAttr("nounwind")};
+    auto cpu = b.getStrArrayAttr(
+        {"target-cpu", isa ? cpuOf(isa.getValue()) : llvm::StringRef()});
+    llvm::SmallVector<mlir::Attribute> attributes{
+        b.getStringAttr("no-builtins"), b.getStringAttr("nounwind")};
     if (isa)
       attributes.push_back(cpu);
     fn->setAttr("passthrough", b.getArrayAttr(attributes));
@@ -96,28 +109,39 @@ static mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp kernels) {
   return pm.run(kernels);
 }
 
-llvm::Expected<std::unique_ptr<llvm::Module>> coll::translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context, llvm::TargetMachine &machine) {
+llvm::Expected<std::unique_ptr<llvm::Module>>
+coll::translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context,
+                       llvm::TargetMachine &machine) {
   setFunctionAttributes(kernels);
   if (failed(lowerToLLVMDialect(kernels)))
-    return llvm::createStringError("internal error: kernel IR does not lower to the LLVM dialect");
+    return llvm::createStringError(
+        "internal error: kernel IR does not lower to the LLVM dialect");
   mlir::registerBuiltinDialectTranslation(*kernels.getContext());
   mlir::registerLLVMDialectTranslation(*kernels.getContext());
-  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(kernels, context, "coll-kernels");
+  std::unique_ptr<llvm::Module> module =
+      mlir::translateModuleToLLVMIR(kernels, context, "coll-kernels");
   if (!module)
-    return llvm::createStringError("internal error: kernel IR does not translate to LLVM IR");
+    return llvm::createStringError(
+        "internal error: kernel IR does not translate to LLVM IR");
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
   module->setPICLevel(llvm::PICLevel::BigPIC);
   return module;
 }
 
-/// What these kernels need of an optimizer, and no more: inline the small functions, fold, hoist out of the inner loops. A fifth of O2's time, for the same inner loops.
-static constexpr const char *kPipeline = "function(simplifycfg,early-cse),cgscc(inline,function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-                                         "loop-mssa(loop-simplifycfg,licm),instcombine<no-verify-fixpoint>,simplifycfg)),globaldce";
+/// What these kernels need of an optimizer, and no more: inline the small
+/// functions, fold, hoist out of the inner loops. A fifth of O2's time, for the
+/// same inner loops.
+static constexpr const char *kPipeline =
+    "function(simplifycfg,early-cse),cgscc(inline,function(early-cse<memssa>,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(loop-simplifycfg,licm),instcombine<no-verify-fixpoint>,"
+    "simplifycfg)),globaldce";
 
 void coll::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopUnrolling = tuning.LoopInterleaving = false;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopUnrolling =
+      tuning.LoopInterleaving = false;
   llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager lam;
   llvm::FunctionAnalysisManager fam;
@@ -133,11 +157,15 @@ void coll::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.run(module, mam);
 }
 
-llvm::Error coll::emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly, llvm::raw_pwrite_stream &os) {
+llvm::Error coll::emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                           bool assembly, llvm::raw_pwrite_stream &os) {
   llvm::legacy::PassManager pm;
-  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
-  if (machine.addPassesToEmitFile(pm, os, nullptr, type, /*DisableVerify=*/true))
-    return llvm::createStringError("internal error: the target cannot emit this kind of file");
+  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile
+                       : llvm::CodeGenFileType::ObjectFile;
+  if (machine.addPassesToEmitFile(pm, os, nullptr, type,
+                                  /*DisableVerify=*/true))
+    return llvm::createStringError(
+        "internal error: the target cannot emit this kind of file");
   pm.run(module);
   return llvm::Error::success();
 }

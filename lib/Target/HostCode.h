@@ -12,21 +12,28 @@
 
 namespace coll {
 
-/// The processor family of an object. All instruction sets of a family share one object.
+/// The processor family of an object. All instruction sets of a family share
+/// one object.
 enum class HostArch : uint8_t { X86_64, AArch64 };
 
 /// The family of the machine that runs the compiler.
 HostArch nativeArch();
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createHostMachine(HostArch arch);
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createHostMachine(HostArch arch);
 
-/// Lowers kernel IR (lib/Lowering) to LLVM IR. The functions' `coll.isa` becomes the instruction set they are compiled for.
-llvm::Expected<std::unique_ptr<llvm::Module>> translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context, llvm::TargetMachine &machine);
+/// Lowers kernel IR (lib/Lowering) to LLVM IR. The functions' `coll.isa`
+/// becomes the instruction set they are compiled for.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context,
+                 llvm::TargetMachine &machine);
 
-/// Optimizes in place. No vectorizer runs: the kernels are written in vectors, and what is left scalar is a short remainder.
+/// Optimizes in place. No vectorizer runs: the kernels are written in vectors,
+/// and what is left scalar is a short remainder.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
-llvm::Error emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly, llvm::raw_pwrite_stream &os);
+llvm::Error emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                     bool assembly, llvm::raw_pwrite_stream &os);
 
 } // namespace coll
 #endif // COLL_LIB_TARGET_HOSTCODE_H

@@ -11,11 +11,13 @@
 namespace coll {
 
 struct HostOptions {
-  std::vector<lowering::Format> dtypes; // asked for; those a schedule cannot have are left out
+  std::vector<lowering::Format>
+      dtypes; // asked for; those a schedule cannot have are left out
   std::vector<lowering::ReduceOp> ops;
   HostArch arch = HostArch::X86_64;
   std::vector<lowering::Isa> isas; // empty: all of the family
-  bool countBytes = false;         // kernels report the bytes they move to coll_count_bytes(read, written)
+  bool countBytes = false;         // kernels report the bytes they move to
+                                   // coll_count_bytes(read, written)
 };
 
 /// A schedule and its programs, one set per rank count.
@@ -24,18 +26,24 @@ struct ScheduleInput {
   std::vector<const ScheduleResult *> scheduled;
 };
 
-/// Classes, tables, shapes and sites of a schedule, which uses no functions of rows.
+/// Classes, tables, shapes and sites of a schedule, which uses no functions of
+/// rows.
 Plan makePlan(const ScheduleInput &input, const SourceManager &sources);
 
 /// The kernels of a plan as kernel IR.
-lowering::KernelModule makeKernels(mlir::MLIRContext *context, const Plan &plan, const HostOptions &options);
+lowering::KernelModule makeKernels(mlir::MLIRContext *context, const Plan &plan,
+                                   const HostOptions &options);
 
 /// All plans in one LLVM module, optimized.
-llvm::Expected<std::unique_ptr<llvm::Module>> compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context, llvm::ArrayRef<Plan> plans,
-                                                          const HostOptions &options, llvm::TargetMachine &machine);
+llvm::Expected<std::unique_ptr<llvm::Module>>
+compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+            llvm::ArrayRef<Plan> plans, const HostOptions &options,
+            llvm::TargetMachine &machine);
 
-/// F.h: for every plan its declaration and a function with the buffers, counts, dtype, op, launch values, communicator and stream as parameters.
-void writeHeader(llvm::ArrayRef<Plan> plans, llvm::StringRef fileName, llvm::raw_ostream &os);
+/// F.h: for every plan its declaration and a function with the buffers, counts,
+/// dtype, op, launch values, communicator and stream as parameters.
+void writeHeader(llvm::ArrayRef<Plan> plans, llvm::StringRef fileName,
+                 llvm::raw_ostream &os);
 
 } // namespace coll
 #endif // COLL_LIB_TARGET_HOSTOBJECT_H

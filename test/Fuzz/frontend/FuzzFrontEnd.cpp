@@ -64,10 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   SourceManager sources;
   DiagnosticEngine diags(sources);
   std::string text(reinterpret_cast<const char *>(data), size);
-  Program program = loadProgram(sources, sources.add("input.coll", text), diags);
+  Program program =
+      loadProgram(sources, sources.add("input.coll", text), diags);
   if (program.hasErrors)
     return 0;
-  mlir::OwningOpRef<mlir::ModuleOp> module = emitModule(program, context, diags);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      emitModule(program, context, diags);
   if (!module) // an error, or a file without a schedule
     return 0;
   require(!diags.hasErrors(), "ops in spite of an error");

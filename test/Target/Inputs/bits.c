@@ -19,7 +19,9 @@ static int run(const coll_id *id, int rank) {
     state = state * 1664525u + 1013904223u;
     in[i] = (float)state / 65536.0f - 30000.0f;
   }
-  if (coll_comm_init(&comm, RANKS, id, rank, NULL) != COLL_OK || allreduce_ring(in, out, COUNT, COLL_F32, COLL_SUM, comm, NULL) != COLL_OK) {
+  if (coll_comm_init(&comm, RANKS, id, rank, NULL) != COLL_OK ||
+      allreduce_ring(in, out, COUNT, COLL_F32, COLL_SUM, comm, NULL) !=
+          COLL_OK) {
     fprintf(stderr, "rank %d: %s\n", rank, coll_last_error());
     return 1;
   }

@@ -1,11 +1,15 @@
-/* refused.c - Calls that an object has no kernel or plan for, on one rank; the communicator survives them.
- * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* refused.c - Calls that an object has no kernel or plan for, on one rank; the
+ * communicator survives them. SPDX-License-Identifier: Apache-2.0 WITH
+ * LLVM-exception
  */
 #include <stdio.h>
 
 #include "plans.h"
 
-static void report(const char *what, coll_status status) { printf("%s: %s: %s\n", what, coll_status_string(status), status == COLL_OK ? "" : coll_last_error()); }
+static void report(const char *what, coll_status status) {
+  printf("%s: %s: %s\n", what, coll_status_string(status),
+         status == COLL_OK ? "" : coll_last_error());
+}
 
 int main(void) {
   coll_comm *comm;

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSchedule.h"
-#include "lib/Analysis/Terms.h"
 #include "Elaborating.h"
+#include "lib/Analysis/Terms.h"
 
 #include "gtest/gtest.h"
 
@@ -65,7 +65,8 @@ static void checkInvariants(const ChunkGraph &graph) {
       if (!operand.hasVia) {
         EXPECT_EQ(operand.via, graph.values[operand.value].type);
       }
-      operands.push_back(operand.hasVia ? table.round(term, operand.via) : term);
+      operands.push_back(operand.hasVia ? table.round(term, operand.via)
+                                        : term);
     }
     if (value.kind == Value::Op) {
       EXPECT_EQ(table.evaluate(graph.exprs[value.expr], operands, value.type),

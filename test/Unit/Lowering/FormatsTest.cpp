@@ -1,7 +1,8 @@
 //===- FormatsTest.cpp - Conversions against their definition -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The oracle knows a format only as the list of its values: rounding is the search for the nearest, ties to the even code.
+// The oracle knows a format only as the list of its values: rounding is the
+// search for the nearest, ties to the even code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,17 +30,23 @@ constexpr Narrow kE5M2{ElemType::E5M2, 8, 2, 15, true, true};
 
 /// The value of a code, by the definition of the format.
 double valueOf(const Narrow &f, uint32_t code) {
-  uint32_t sign = code >> (f.bits - 1), exponent = (code >> f.mantissa) & ((1u << (f.bits - 1 - f.mantissa)) - 1);
-  uint32_t mantissa = code & ((1u << f.mantissa) - 1), allOnes = (1u << (f.bits - 1 - f.mantissa)) - 1;
+  uint32_t sign = code >> (f.bits - 1),
+           exponent =
+               (code >> f.mantissa) & ((1u << (f.bits - 1 - f.mantissa)) - 1);
+  uint32_t mantissa = code & ((1u << f.mantissa) - 1),
+           allOnes = (1u << (f.bits - 1 - f.mantissa)) - 1;
   double value;
   if (f.hasInfinity && exponent == allOnes)
     value = mantissa ? NAN : INFINITY;
-  else if (!f.hasInfinity && exponent == allOnes && mantissa == (1u << f.mantissa) - 1)
+  else if (!f.hasInfinity && exponent == allOnes &&
+           mantissa == (1u << f.mantissa) - 1)
     value = NAN;
   else if (exponent == 0)
     value = std::ldexp(mantissa, 1 - f.bias - static_cast<int>(f.mantissa));
   else
-    value = std::ldexp(mantissa + (1u << f.mantissa), static_cast<int>(exponent) - f.bias - static_cast<int>(f.mantissa));
+    value = std::ldexp(mantissa + (1u << f.mantissa),
+                       static_cast<int>(exponent) - f.bias -
+                           static_cast<int>(f.mantissa));
   return sign ? -value : value;
 }
 
@@ -50,7 +57,8 @@ uint32_t largestFinite(const Narrow &f) {
   return code;
 }
 
-/// The code that `x` rounds to: binary search among the codes of non-negative values, which are in order.
+/// The code that `x` rounds to: binary search among the codes of non-negative
+/// values, which are in order.
 uint32_t round(const Narrow &f, double x) {
   uint32_t signBit = std::signbit(x) ? 1u << (f.bits - 1) : 0;
   double magnitude = std::fabs(x);
@@ -63,21 +71,26 @@ uint32_t round(const Narrow &f, double x) {
     uint32_t middle = (low + high + 1) / 2;
     valueOf(f, middle) <= magnitude ? low = middle : high = middle - 1;
   }
-  double below = magnitude - valueOf(f, low), above = low == largest ? INFINITY : valueOf(f, low + 1) - magnitude;
+  double below = magnitude - valueOf(f, low),
+         above = low == largest ? INFINITY : valueOf(f, low + 1) - magnitude;
   bool up = above < below || (above == below && (low & 1));
   return signBit | (low + up);
 }
 
-/// f32 values where rounding is delicate: every value of the format, its neighbours, the midpoints and theirs, and random bits.
+/// f32 values where rounding is delicate: every value of the format, its
+/// neighbours, the midpoints and theirs, and random bits.
 std::vector<float> delicateValues(const Narrow &f) {
   std::vector<float> values{0.0f, -0.0f, INFINITY, -INFINITY, NAN};
   for (uint32_t code = 0; code < 1u << f.bits; code += f.bits == 16 ? 7 : 1) {
-    double v = valueOf(f, code), next = valueOf(f, (code & ((1u << (f.bits - 1)) - 1)) + 1);
+    double v = valueOf(f, code),
+           next = valueOf(f, (code & ((1u << (f.bits - 1)) - 1)) + 1);
     if (!std::isfinite(v))
       continue;
-    float exact = static_cast<float>(v), middle = static_cast<float>((std::fabs(v) + next) / 2);
+    float exact = static_cast<float>(v),
+          middle = static_cast<float>((std::fabs(v) + next) / 2);
     for (float x : {exact, middle})
-      for (float y : {x, std::nextafter(x, INFINITY), std::nextafter(x, -INFINITY)})
+      for (float y :
+           {x, std::nextafter(x, INFINITY), std::nextafter(x, -INFINITY)})
         values.push_back(y);
   }
   std::mt19937 random(7);
@@ -90,16 +103,19 @@ template <typename Code> void testRounding(const Narrow &f) {
   std::vector<float> values = delicateValues(f);
   std::vector<Code> expected(values.size());
   for (size_t i = 0; i < values.size(); ++i)
-    expected[i] = std::isnan(values[i]) ? 0 : static_cast<Code>(round(f, values[i]));
+    expected[i] =
+        std::isnan(values[i]) ? 0 : static_cast<Code>(round(f, values[i]));
   for (Isa isa : nativeIsas()) {
-    TileJit jit(convertShape(ElemType::T, f.type), {Format::F32, ReduceOp::None, isa, false});
+    TileJit jit(convertShape(ElemType::T, f.type),
+                {Format::F32, ReduceOp::None, isa, false});
     std::vector<Code> got(values.size());
     jit.run({values.data()}, {got.data()}, values.size());
     for (size_t i = 0; i < values.size(); ++i) {
       if (std::isnan(values[i]))
         EXPECT_TRUE(std::isnan(valueOf(f, got[i]))) << nameOf(isa);
       else
-        ASSERT_EQ(expected[i], got[i]) << nameOf(isa) << ": " << values[i] << " = " << std::hexfloat << values[i];
+        ASSERT_EQ(expected[i], got[i]) << nameOf(isa) << ": " << values[i]
+                                       << " = " << std::hexfloat << values[i];
     }
   }
 }
@@ -109,7 +125,8 @@ template <typename Code> void testWidening(const Narrow &f) {
   for (size_t i = 0; i < codes.size(); ++i)
     codes[i] = static_cast<Code>(i);
   for (Isa isa : nativeIsas()) {
-    TileJit jit(convertShape(f.type, ElemType::T), {Format::F32, ReduceOp::None, isa, false});
+    TileJit jit(convertShape(f.type, ElemType::T),
+                {Format::F32, ReduceOp::None, isa, false});
     std::vector<float> got(codes.size());
     jit.run({codes.data()}, {got.data()}, codes.size());
     for (size_t i = 0; i < codes.size(); ++i) {
@@ -117,7 +134,9 @@ template <typename Code> void testWidening(const Narrow &f) {
       if (std::isnan(expected))
         EXPECT_TRUE(std::isnan(got[i])) << nameOf(isa) << " code " << i;
       else
-        ASSERT_EQ(std::bit_cast<uint32_t>(static_cast<float>(expected)), std::bit_cast<uint32_t>(got[i])) << nameOf(isa) << " code " << i;
+        ASSERT_EQ(std::bit_cast<uint32_t>(static_cast<float>(expected)),
+                  std::bit_cast<uint32_t>(got[i]))
+            << nameOf(isa) << " code " << i;
     }
   }
 }
@@ -129,5 +148,9 @@ TEST(Formats, EveryE4M3Widens) { testWidening<uint8_t>(kE4M3); }
 TEST(Formats, EveryE5M2Widens) { testWidening<uint8_t>(kE5M2); }
 TEST(Formats, F16RoundsToNearestEven) { testRounding<uint16_t>(kF16); }
 TEST(Formats, BF16RoundsToNearestEven) { testRounding<uint16_t>(kBF16); }
-TEST(Formats, E4M3RoundsToNearestEvenAndSaturates) { testRounding<uint8_t>(kE4M3); }
-TEST(Formats, E5M2RoundsToNearestEvenAndSaturates) { testRounding<uint8_t>(kE5M2); }
+TEST(Formats, E4M3RoundsToNearestEvenAndSaturates) {
+  testRounding<uint8_t>(kE4M3);
+}
+TEST(Formats, E5M2RoundsToNearestEvenAndSaturates) {
+  testRounding<uint8_t>(kE5M2);
+}

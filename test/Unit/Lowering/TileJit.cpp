@@ -50,9 +50,13 @@ std::vector<Isa> nativeIsas() {
 }
 
 /// (sources, sinks, elements, ranks, factor): the arrays hold pointers.
-static void buildFunction(mlir::ModuleOp module, const StepShape &shape, const Variant &variant, const std::vector<Function> &functions) {
+static void buildFunction(mlir::ModuleOp module, const StepShape &shape,
+                          const Variant &variant,
+                          const std::vector<Function> &functions) {
   Builder b(module.getContext());
-  mlir::func::FuncOp fn = beginFunction(b, module, "tile", {b.ptr(), b.ptr(), b.i64(), b.i64(), b.getF64Type()}, {});
+  mlir::func::FuncOp fn =
+      beginFunction(b, module, "tile",
+                    {b.ptr(), b.ptr(), b.i64(), b.i64(), b.getF64Type()}, {});
   fn.setPublic();
   fn->removeAttr("llvm.linkage");
   fn->setAttr("coll.isa", b.getStringAttr(nameOf(variant.isa)));
@@ -63,32 +67,41 @@ static void buildFunction(mlir::ModuleOp module, const StepShape &shape, const V
   operands.numRanks = fn.getArgument(3);
   operands.factor = fn.getArgument(4);
   for (unsigned i = 0; i < shape.sources.size(); ++i)
-    operands.sources.push_back(b.load(b.ptr(), b.at(operands.sourceArray, uint64_t(8) * i), 8));
+    operands.sources.push_back(
+        b.load(b.ptr(), b.at(operands.sourceArray, uint64_t(8) * i), 8));
   for (unsigned i = 0; i < shape.sinks.size(); ++i)
-    operands.sinks.push_back(b.load(b.ptr(), b.at(operands.sinkArray, uint64_t(8) * i), 8));
-  // A looped side ends with a null pointer in the tests: its length is the number of ranks.
+    operands.sinks.push_back(
+        b.load(b.ptr(), b.at(operands.sinkArray, uint64_t(8) * i), 8));
+  // A looped side ends with a null pointer in the tests: its length is the
+  // number of ranks.
   operands.numSources = operands.numSinks = operands.numRanks;
   emitTileLoops(b, shape, variant, functions, operands);
   mlir::func::ReturnOp::create(b);
 }
 
-TileJit::TileJit(const StepShape &shape, const Variant &variant, const std::vector<Function> &functions) {
+TileJit::TileJit(const StepShape &shape, const Variant &variant,
+                 const std::vector<Function> &functions) {
   mlir::MLIRContext mlirContext(mlir::MLIRContext::Threading::DISABLED);
   loadKernelDialects(&mlirContext);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&mlirContext));
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&mlirContext));
   buildFunction(*module, shape, variant, functions);
   auto context = std::make_unique<llvm::LLVMContext>();
   auto machine = llvm::cantFail(createHostMachine(nativeArch()));
-  auto llvmModule = llvm::cantFail(translateKernels(*module, *context, *machine));
+  auto llvmModule =
+      llvm::cantFail(translateKernels(*module, *context, *machine));
   optimize(*llvmModule, *machine);
   jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-  llvm::cantFail(jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(llvmModule), std::move(context))));
+  llvm::cantFail(jit->addIRModule(
+      llvm::orc::ThreadSafeModule(std::move(llvmModule), std::move(context))));
   function = llvm::cantFail(jit->lookup("tile")).toPtr<decltype(function)>();
 }
 
 TileJit::~TileJit() = default;
 
-void TileJit::run(const std::vector<const void *> &sources, const std::vector<void *> &sinks, uint64_t elements, uint64_t ranks, double factor) {
+void TileJit::run(const std::vector<const void *> &sources,
+                  const std::vector<void *> &sinks, uint64_t elements,
+                  uint64_t ranks, double factor) {
   function(sources.data(), sinks.data(), elements, ranks, factor);
 }
 

@@ -17,14 +17,19 @@ namespace coll::lowering {
 /// The inner loop of a shape, compiled for one variant.
 class TileJit {
 public:
-  TileJit(const StepShape &shape, const Variant &variant, const std::vector<Function> &functions = {});
+  TileJit(const StepShape &shape, const Variant &variant,
+          const std::vector<Function> &functions = {});
   ~TileJit();
-  /// Runs it on `elements` elements; `ranks` is what avg divides by, `factor` what premul_sum multiplies with.
-  void run(const std::vector<const void *> &sources, const std::vector<void *> &sinks, uint64_t elements, uint64_t ranks = 1, double factor = 1);
+  /// Runs it on `elements` elements; `ranks` is what avg divides by, `factor`
+  /// what premul_sum multiplies with.
+  void run(const std::vector<const void *> &sources,
+           const std::vector<void *> &sinks, uint64_t elements,
+           uint64_t ranks = 1, double factor = 1);
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  void (*function)(const void *const *, void *const *, uint64_t, uint64_t, double) = nullptr;
+  void (*function)(const void *const *, void *const *, uint64_t, uint64_t,
+                   double) = nullptr;
 };
 
 /// The instruction sets that this processor runs.

@@ -8,7 +8,8 @@
 namespace coll::test {
 
 /// One line a step: "recv 3.0, load in[0].2 -> store out[0].2, send 1.0".
-std::string dump(const ProgramSet &programs, uint32_t member, Rank rank, Variant variant = Variant::OutOfPlace);
+std::string dump(const ProgramSet &programs, uint32_t member, Rank rank,
+                 Variant variant = Variant::OutOfPlace);
 
 } // namespace coll::test
 

@@ -9,14 +9,17 @@ using namespace coll;
 
 namespace {
 
-template <class Format> double number(uint32_t code) { return double(decode<Format>(typename Format::Storage(code))); }
+template <class Format> double number(uint32_t code) {
+  return double(decode<Format>(typename Format::Storage(code)));
+}
 
 /// The nearest finite number, the even one of two, found by looking at all.
 template <class Format> uint32_t nearest(double value) {
   uint32_t sign = std::signbit(value) ? Format::signBit : 0;
   double magnitude = std::abs(value);
   // Beyond the largest number by half a step or more.
-  double last = number<Format>(Format::largest), step = last - number<Format>(Format::largest - 1);
+  double last = number<Format>(Format::largest),
+         step = last - number<Format>(Format::largest - 1);
   if (magnitude >= last + step / 2)
     return Format::overflow | sign;
   uint32_t low = 0, high = Format::largest;
@@ -24,7 +27,8 @@ template <class Format> uint32_t nearest(double value) {
     uint32_t middle = (low + high) / 2;
     (number<Format>(middle) <= magnitude ? low : high) = middle;
   }
-  long double below = (long double)magnitude - number<Format>(low), above = (long double)number<Format>(high) - magnitude;
+  long double below = (long double)magnitude - number<Format>(low),
+              above = (long double)number<Format>(high) - magnitude;
   bool isUp = above < below || (above == below && low % 2);
   return (isUp ? high : low) | sign;
 }
@@ -32,12 +36,16 @@ template <class Format> uint32_t nearest(double value) {
 template <class Format> void checkRounding() {
   // Every number, the point between it and the next, and just beside that.
   for (uint32_t code = 0; code < Format::largest; ++code) {
-    double here = number<Format>(code), middle = (here + number<Format>(code + 1)) / 2;
-    for (double value : {here, middle, std::nextafter(middle, 0.0), std::nextafter(middle, 1e300)})
+    double here = number<Format>(code),
+           middle = (here + number<Format>(code + 1)) / 2;
+    for (double value : {here, middle, std::nextafter(middle, 0.0),
+                         std::nextafter(middle, 1e300)})
       for (double signedValue : {value, -value}) {
-        ASSERT_EQ(encode<Format>(signedValue), nearest<Format>(signedValue)) << signedValue;
+        ASSERT_EQ(encode<Format>(signedValue), nearest<Format>(signedValue))
+            << signedValue;
         float narrow = float(signedValue);
-        ASSERT_EQ(encode<Format>(narrow), nearest<Format>(double(narrow))) << narrow;
+        ASSERT_EQ(encode<Format>(narrow), nearest<Format>(double(narrow)))
+            << narrow;
       }
   }
 }
@@ -52,7 +60,8 @@ TEST(FloatFormats, RoundToNearestEven) {
 template <class Format> void checkRoundTrip() {
   for (uint32_t code = 0; code <= Format::signBit * 2 - 1; ++code) {
     float value = decode<Format>(typename Format::Storage(code));
-    if (std::isnan(value) || (std::isinf(value) && Format::overflow == Format::largest))
+    if (std::isnan(value) ||
+        (std::isinf(value) && Format::overflow == Format::largest))
       continue;
     ASSERT_EQ(encode<Format>(value), code);
     ASSERT_EQ(encode<Format>(double(value)), code);

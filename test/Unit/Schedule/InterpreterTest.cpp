@@ -1,7 +1,7 @@
 //===- InterpreterTest.cpp - The scalar meaning of a chunk graph ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Schedules.h"
 #include "lib/Analysis/Interpreter.h"
+#include "Schedules.h"
 #include "lib/Support/FloatFormats.h"
 
 #include <cmath>
@@ -20,26 +20,35 @@ struct Memory {
   uint64_t partBytes;
   std::vector<std::vector<std::vector<char>>> bytes; // by rank and buffer
 
-  Memory(const ChunkGraph &graph, const InterpreterCall &call) : graph(graph), partBytes(call.count * bytesOf(call.dtype)) {
+  Memory(const ChunkGraph &graph, const InterpreterCall &call)
+      : graph(graph), partBytes(call.count * bytesOf(call.dtype)) {
     for (Rank r = 0; r < graph.numRanks(); ++r) {
       auto &buffers = bytes.emplace_back();
       for (const Buffer &buffer : graph.buffers)
         buffers.emplace_back(buffer.parts * partBytes, char(0xa5));
     }
   }
-  char *at(Rank rank, uint32_t buffer, uint32_t part) { return bytes[rank][buffer].data() + part * partBytes; }
-  template <class T> T &as(Rank rank, uint32_t buffer, uint32_t part, uint64_t i) {
+  char *at(Rank rank, uint32_t buffer, uint32_t part) {
+    return bytes[rank][buffer].data() + part * partBytes;
+  }
+  template <class T>
+  T &as(Rank rank, uint32_t buffer, uint32_t part, uint64_t i) {
     return reinterpret_cast<T *>(at(rank, buffer, part))[i];
   }
   PartAddress reader() {
-    return [this](Rank rank, uint32_t buffer, uint32_t part) -> const void * { return at(rank, buffer, part); };
+    return [this](Rank rank, uint32_t buffer, uint32_t part) -> const void * {
+      return at(rank, buffer, part);
+    };
   }
   std::function<void *(Rank, uint32_t, uint32_t)> writer() {
-    return [this](Rank rank, uint32_t buffer, uint32_t part) -> void * { return at(rank, buffer, part); };
+    return [this](Rank rank, uint32_t buffer, uint32_t part) -> void * {
+      return at(rank, buffer, part);
+    };
   }
 };
 
-template <class T, class Make> void fill(Memory &memory, uint64_t count, Make make) {
+template <class T, class Make>
+void fill(Memory &memory, uint64_t count, Make make) {
   for (Rank r = 0; r < memory.graph.numRanks(); ++r)
     for (uint32_t p = 0; p < memory.graph.buffers[0].parts; ++p)
       for (uint64_t i = 0; i < count; ++i)
@@ -63,10 +72,12 @@ TEST(Interpreter, RingAddsInItsOrder) {
       for (uint32_t k = 2; k <= n; ++k)
         sum += memory.as<float>((c + k) % n, 0, 0, i);
       for (Rank r = 0; r < n; ++r)
-        ASSERT_EQ(memory.as<float>(r, 1, 0, i), sum) << "chunk " << c << " element " << i;
+        ASSERT_EQ(memory.as<float>(r, 1, 0, i), sum)
+            << "chunk " << c << " element " << i;
     }
   }
-  InterpreterResult result = checkOutputs(graph, call, memory.reader(), memory.reader());
+  InterpreterResult result =
+      checkOutputs(graph, call, memory.reader(), memory.reader());
   EXPECT_EQ(result.elements, n * call.count);
   EXPECT_EQ(result.wrongBits + result.outOfBound, 0u);
   EXPECT_LE(result.maxError, 1.0);
@@ -85,15 +96,21 @@ TEST(Interpreter, Bf16RoundsOncePerStatement) {
   InterpreterCall call{.dtype = COLL_BF16, .op = COLL_SUM, .count = 100};
   Memory memory(graph, call);
   std::mt19937 random(2);
-  fill<uint16_t>(memory, call.count, [&] { return encode<BF16>(float(random() % 1000) / 7); });
+  fill<uint16_t>(memory, call.count,
+                 [&] { return encode<BF16>(float(random() % 1000) / 7); });
   ASSERT_EQ(interpret(graph, call, memory.reader(), memory.writer()), "");
   for (uint32_t c = 0; c < 3; ++c)
-    for (uint64_t i = chunkRange(100, 2, c, 3).begin; i < chunkRange(100, 2, c, 3).end; ++i) {
-      auto in = [&](Rank r) { return decode<BF16>(memory.as<uint16_t>(r % 3, 0, 0, i)); };
+    for (uint64_t i = chunkRange(100, 2, c, 3).begin;
+         i < chunkRange(100, 2, c, 3).end; ++i) {
+      auto in = [&](Rank r) {
+        return decode<BF16>(memory.as<uint16_t>(r % 3, 0, 0, i));
+      };
       float first = decode<BF16>(encode<BF16>(in(c + 1) + in(c + 2)));
       ASSERT_EQ(memory.as<uint16_t>(0, 1, 0, i), encode<BF16>(first + in(c)));
     }
-  EXPECT_EQ(checkOutputs(graph, call, memory.reader(), memory.reader()).outOfBound, 0u);
+  EXPECT_EQ(
+      checkOutputs(graph, call, memory.reader(), memory.reader()).outOfBound,
+      0u);
 }
 
 TEST(Interpreter, AverageDividesOnce) {
@@ -112,7 +129,8 @@ TEST(Interpreter, AverageDividesOnce) {
 
 // Copies of inputs are rounded after the factor, inputs themselves are not.
 TEST(Interpreter, PremulSumRoundsCopiesOnly) {
-  InterpreterCall call{.dtype = COLL_F16, .op = COLL_PREMUL_SUM, .factor = 1.0 / 3, .count = 64};
+  InterpreterCall call{
+      .dtype = COLL_F16, .op = COLL_PREMUL_SUM, .factor = 1.0 / 3, .count = 64};
   std::mt19937 random(3);
   ChunkGraph copied = ringAllreduce(2), direct = oneShot(2);
   Memory a(copied, call), b(direct, call);
@@ -124,7 +142,8 @@ TEST(Interpreter, PremulSumRoundsCopiesOnly) {
   ASSERT_EQ(interpret(direct, call, b.reader(), b.writer()), "");
   const float factor = float(1.0 / 3);
   for (uint64_t i = 0; i < 64; ++i) {
-    float x = decode<F16>(a.as<uint16_t>(0, 0, 0, i)) * factor, y = decode<F16>(a.as<uint16_t>(1, 0, 0, i)) * factor;
+    float x = decode<F16>(a.as<uint16_t>(0, 0, 0, i)) * factor,
+          y = decode<F16>(a.as<uint16_t>(1, 0, 0, i)) * factor;
     auto rounded = [](float v) { return decode<F16>(encode<F16>(v)); };
     ASSERT_EQ(a.as<uint16_t>(0, 1, 0, i), encode<F16>(rounded(x) + rounded(y)));
     ASSERT_EQ(b.as<uint16_t>(0, 1, 0, i), encode<F16>(x + y));
@@ -135,7 +154,8 @@ TEST(Interpreter, MinAndMaxOfSpecials) {
   ChunkGraph graph = oneShot(2);
   InterpreterCall call{.dtype = COLL_F32, .op = COLL_MIN, .count = 6};
   Memory memory(graph, call);
-  float left[6] = {0.0f, -0.0f, NAN, 1, -INFINITY, 2}, right[6] = {-0.0f, 0.0f, 1, NAN, 3, 2};
+  float left[6] = {0.0f, -0.0f, NAN, 1, -INFINITY, 2},
+        right[6] = {-0.0f, 0.0f, 1, NAN, 3, 2};
   std::memcpy(memory.at(0, 0, 0), left, sizeof left);
   std::memcpy(memory.at(1, 0, 0), right, sizeof right);
   auto out = [&](uint64_t i) { return memory.as<float>(0, 1, 0, i); };
@@ -159,8 +179,11 @@ TEST(Interpreter, IntegersWrap) {
     fill<int8_t>(memory, call.count, [&] { return int8_t(random()); });
     ASSERT_EQ(interpret(graph, call, memory.reader(), memory.writer()), "");
     for (uint64_t i = 0; i < call.count; ++i) {
-      int64_t x = memory.as<int8_t>(0, 0, 0, i), y = memory.as<int8_t>(1, 0, 0, i), z = memory.as<int8_t>(2, 0, 0, i);
-      ASSERT_EQ(memory.as<int8_t>(0, 1, 0, i), int8_t(op == COLL_SUM ? x + y + z : x * y * z));
+      int64_t x = memory.as<int8_t>(0, 0, 0, i),
+              y = memory.as<int8_t>(1, 0, 0, i),
+              z = memory.as<int8_t>(2, 0, 0, i);
+      ASSERT_EQ(memory.as<int8_t>(0, 1, 0, i),
+                int8_t(op == COLL_SUM ? x + y + z : x * y * z));
     }
   }
 }
@@ -174,9 +197,12 @@ TEST(Interpreter, ViaRoundsWhatTravels) {
   ASSERT_EQ(interpret(graph, call, memory.reader(), memory.writer()), "");
   auto e4m3 = [](float v) { return decode<E4M3>(encode<E4M3>(v)); };
   // Chunk 0 travels from rank 1 to rank 0, then back.
-  EXPECT_EQ(memory.as<float>(1, 1, 0, 0), e4m3(memory.as<float>(0, 0, 0, 0) + e4m3(memory.as<float>(1, 0, 0, 0))));
+  EXPECT_EQ(
+      memory.as<float>(1, 1, 0, 0),
+      e4m3(memory.as<float>(0, 0, 0, 0) + e4m3(memory.as<float>(1, 0, 0, 0))));
   EXPECT_EQ(memory.as<float>(1, 1, 0, 0), 448.0f);
-  InterpreterResult result = checkOutputs(graph, call, memory.reader(), memory.reader());
+  InterpreterResult result =
+      checkOutputs(graph, call, memory.reader(), memory.reader());
   EXPECT_EQ(result.wrongBits + result.outOfBound, 0u);
 }
 
@@ -193,14 +219,18 @@ TEST(Interpreter, BoundCatchesAWrongSum) {
     else if (dtype == COLL_F32)
       fill<float>(memory, call.count, [&] { return float(value()); });
     else
-      fill<uint16_t>(memory, call.count, [&] { return dtype == COLL_F16 ? encode<F16>(value()) : encode<BF16>(value()); });
+      fill<uint16_t>(memory, call.count, [&] {
+        return dtype == COLL_F16 ? encode<F16>(value()) : encode<BF16>(value());
+      });
     ASSERT_EQ(interpret(graph, call, memory.reader(), memory.writer()), "");
-    InterpreterResult right = checkOutputs(graph, call, memory.reader(), memory.reader());
+    InterpreterResult right =
+        checkOutputs(graph, call, memory.reader(), memory.reader());
     EXPECT_EQ(right.wrongBits + right.outOfBound, 0u);
     EXPECT_GT(right.maxError, 0.01);
     // The input of one rank instead of the sum.
     memory.bytes[3][1] = memory.bytes[3][0];
-    InterpreterResult wrong = checkOutputs(graph, call, memory.reader(), memory.reader());
+    InterpreterResult wrong =
+        checkOutputs(graph, call, memory.reader(), memory.reader());
     EXPECT_EQ(wrong.outOfBound, call.count);
   }
 }

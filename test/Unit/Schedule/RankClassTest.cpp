@@ -1,7 +1,7 @@
 //===- RankClassTest.cpp - Ranks that run the same program ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Schedules.h"
 #include "lib/Analysis/RankClass.h"
+#include "Schedules.h"
 #include "lib/Analysis/Schedule.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ ProgramSet programsOf(std::vector<ChunkGraph> members) {
 
 /// Every number of every rank, computed as the runtime does, is the program's.
 void expectRight(const ProgramSet &programs, const ClassSet &set) {
-  auto expectField = [&](const RankClass &rankClass, FieldRef field, Rank rank, Rank root, uint32_t own, uint32_t ofClass) {
+  auto expectField = [&](const RankClass &rankClass, FieldRef field, Rank rank,
+                         Rank root, uint32_t own, uint32_t ofClass) {
     const RelocTerms *terms = rankClass.termsOf(field);
     ASSERT_EQ(terms ? evaluate(*terms, programs, rank, root) : ofClass, own);
   };
@@ -40,25 +41,36 @@ void expectRight(const ProgramSet &programs, const ClassSet &set) {
       for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
         if (variant == Variant::InPlace && member.inPlace.empty())
           continue;
-        const RankProgram &own = (variant == Variant::InPlace ? member.inPlace : member.outOfPlace)[rank];
-        const RankProgram &shared = (variant == Variant::InPlace ? other.inPlace : other.outOfPlace)[rankClass.rank];
+        const RankProgram &own =
+            (variant == Variant::InPlace ? member.inPlace
+                                         : member.outOfPlace)[rank];
+        const RankProgram &shared =
+            (variant == Variant::InPlace ? other.inPlace
+                                         : other.outOfPlace)[rankClass.rank];
         ASSERT_EQ(own.ports.size(), shared.ports.size());
         for (uint32_t p = 0; p < own.ports.size(); ++p) {
           if (own.ports[p].loc.space == Location::Scratch)
             continue;
-          expectField(rankClass, {FieldRef::PortPart, variant, p}, rank, root, own.ports[p].loc.part, shared.ports[p].loc.part);
-          expectField(rankClass, {FieldRef::PortChunk, variant, p}, rank, root, own.ports[p].loc.chunk, shared.ports[p].loc.chunk);
+          expectField(rankClass, {FieldRef::PortPart, variant, p}, rank, root,
+                      own.ports[p].loc.part, shared.ports[p].loc.part);
+          expectField(rankClass, {FieldRef::PortChunk, variant, p}, rank, root,
+                      own.ports[p].loc.chunk, shared.ports[p].loc.chunk);
         }
         for (uint32_t i = 0; i < own.sendEnds.size(); ++i)
-          expectField(rankClass, {FieldRef::SendPeer, variant, i}, rank, root, own.sendEnds[i].peer, shared.sendEnds[i].peer);
+          expectField(rankClass, {FieldRef::SendPeer, variant, i}, rank, root,
+                      own.sendEnds[i].peer, shared.sendEnds[i].peer);
         for (uint32_t i = 0; i < own.recvEnds.size(); ++i)
-          expectField(rankClass, {FieldRef::RecvPeer, variant, i}, rank, root, own.recvEnds[i].peer, shared.recvEnds[i].peer);
+          expectField(rankClass, {FieldRef::RecvPeer, variant, i}, rank, root,
+                      own.recvEnds[i].peer, shared.recvEnds[i].peer);
         uint32_t number = 0;
         for (uint32_t b = 0; b < own.blocks.size(); ++b)
           for (uint32_t s = 0; s < own.blocks[b].steps.size(); ++s, ++number) {
-            const Step &step = own.blocks[b].steps[s], &of = shared.blocks[b].steps[s];
-            expectField(rankClass, {FieldRef::StepChunk, variant, number}, rank, root, step.chunk, of.chunk);
-            expectField(rankClass, {FieldRef::StepShift, variant, number}, rank, root, step.shift, of.shift);
+            const Step &step = own.blocks[b].steps[s],
+                       &of = shared.blocks[b].steps[s];
+            expectField(rankClass, {FieldRef::StepChunk, variant, number}, rank,
+                        root, step.chunk, of.chunk);
+            expectField(rankClass, {FieldRef::StepShift, variant, number}, rank,
+                        root, step.shift, of.shift);
           }
       }
     }
@@ -102,13 +114,16 @@ TEST(RankClass, ButterfliesHaveOneClass) {
 }
 
 TEST(RankClass, GridsHaveOneClass) {
-  for (auto [m, g] : {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(2u, 4u), std::pair(3u, 4u), std::pair(4u, 3u), std::pair(4u, 8u)}) {
+  for (auto [m, g] :
+       {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(2u, 4u),
+        std::pair(3u, 4u), std::pair(4u, 3u), std::pair(4u, 8u)}) {
     SCOPED_TRACE(std::to_string(m) + "x" + std::to_string(g));
     EXPECT_EQ(numClasses(hierarchical(m, g)), 1u);
   }
 }
 
-// A chain has a first, a last, and one class for all between, whatever the root.
+// A chain has a first, a last, and one class for all between, whatever the
+// root.
 TEST(RankClass, FamiliesRotate) {
   for (uint32_t n : {2u, 3u, 5u, 8u}) {
     SCOPED_TRACE(n);
@@ -122,10 +137,15 @@ TEST(RankClass, FamiliesRotate) {
       EXPECT_TRUE(set.rotates);
       return set.classes.size();
     };
-    EXPECT_EQ(family([&](Rank root) { return broadcastChain(n, 4, root); }), std::min(n, 3u)) << "chain";
-    EXPECT_EQ(family([&](Rank root) { return scatterDirect(n, root); }), 2u) << "scatter";
-    EXPECT_LE(family([&](Rank root) { return reduceTree(n, root); }), n) << "tree";
-    EXPECT_LE(family([&](Rank root) { return gatherBinomial(n, root); }), n) << "gather";
+    EXPECT_EQ(family([&](Rank root) { return broadcastChain(n, 4, root); }),
+              std::min(n, 3u))
+        << "chain";
+    EXPECT_EQ(family([&](Rank root) { return scatterDirect(n, root); }), 2u)
+        << "scatter";
+    EXPECT_LE(family([&](Rank root) { return reduceTree(n, root); }), n)
+        << "tree";
+    EXPECT_LE(family([&](Rank root) { return gatherBinomial(n, root); }), n)
+        << "gather";
   }
 }
 

@@ -28,7 +28,8 @@ struct Place {
 
 class TestGraph {
 public:
-  TestGraph(std::vector<uint32_t> rankDims, bool reduces, uint32_t chunks, std::string name = "test");
+  TestGraph(std::vector<uint32_t> rankDims, bool reduces, uint32_t chunks,
+            std::string name = "test");
 
   Array in(uint32_t parts = 1, std::optional<Rank> only = {});
   Array out(uint32_t parts = 1, std::optional<Rank> only = {});
@@ -57,13 +58,14 @@ private:
   Array addBuffer(Buffer::Kind kind, uint32_t parts, std::optional<Rank> only);
   ValueId &at(Place place);
   ValueId read(Place place);
-  ValueId push(Place to, ExprId expr, const std::vector<ValueId> &operands, std::optional<ElemType> via, bool firstIsOld);
+  ValueId push(Place to, ExprId expr, const std::vector<ValueId> &operands,
+               std::optional<ElemType> via, bool firstIsOld);
   void write(Place place, ValueId value);
 
   ChunkGraph graph;
   TermTable terms;
-  std::vector<ElemType> types;                   // of arrays
-  std::vector<std::vector<ValueId>> state;       // by array: rank, part, chunk
+  std::vector<ElemType> types;             // of arrays
+  std::vector<std::vector<ValueId>> state; // by array: rank, part, chunk
   std::map<std::tuple<uint32_t, Rank, uint32_t, uint32_t>, SiteId> writers;
   bool inGroup = false;
   std::map<std::tuple<uint32_t, Rank, uint32_t, uint32_t>, ValueId> pending;
