@@ -20,7 +20,9 @@ static Ranks allRanks(uint32_t n) {
 /// A frame for an all-reduce: `acc` starts as in, becomes out.
 struct Allreduce : TestGraph {
   Array input, output, acc;
-  Allreduce(std::vector<uint32_t> dims, uint32_t chunks, ElemType type = ElemType::T) : TestGraph(dims, true, chunks) {
+  Allreduce(std::vector<uint32_t> dims, uint32_t chunks,
+            ElemType type = ElemType::T)
+      : TestGraph(dims, true, chunks) {
     input = in();
     output = out();
     acc = tmp(1, type);
@@ -41,8 +43,8 @@ struct Allreduce : TestGraph {
 };
 
 /// Of ranks g, on `width` chunks from first + i * width on for member i.
-static void ringScatter(TestGraph &t, const Ranks &g, Array a, uint32_t first, uint32_t width,
-                        std::optional<ElemType> via = {}) {
+static void ringScatter(TestGraph &t, const Ranks &g, Array a, uint32_t first,
+                        uint32_t width, std::optional<ElemType> via = {}) {
   uint32_t n = g.size();
   for (uint32_t s = 0; s + 1 < n; ++s)
     for (uint32_t i = 0; i < n; ++i)
@@ -52,8 +54,8 @@ static void ringScatter(TestGraph &t, const Ranks &g, Array a, uint32_t first, u
       }
 }
 
-static void ringGather(TestGraph &t, const Ranks &g, Array a, uint32_t first, uint32_t width,
-                       std::optional<ElemType> via = {}) {
+static void ringGather(TestGraph &t, const Ranks &g, Array a, uint32_t first,
+                       uint32_t width, std::optional<ElemType> via = {}) {
   uint32_t n = g.size();
   for (uint32_t s = 0; s + 1 < n; ++s)
     for (uint32_t i = 0; i < n; ++i)
@@ -134,6 +136,15 @@ ChunkGraph treeAllreduce(uint32_t n, uint32_t chunks, MapDirectives map) {
       for (uint32_t c = 0; c < chunks; ++c)
         if ((r & -r) == 1u << k)
           t.copy({t.acc, up(r, n), 0, c}, {t.acc, r, 0, c});
+  return t.done();
+}
+
+ChunkGraph binaryTreeAllreduce(uint32_t n) {
+  Allreduce t({n}, 1);
+  for (Rank r = n; --r > 0;)
+    t.reduce({t.acc, r, 0, 0}, {t.acc, (r - 1) / 2, 0, 0});
+  for (Rank r = 1; r < n; ++r)
+    t.copy({t.acc, (r - 1) / 2, 0, 0}, {t.acc, r, 0, 0});
   return t.done();
 }
 
@@ -269,7 +280,8 @@ ChunkGraph reduceTree(uint32_t n, Rank root) {
   for (uint32_t d = 1; d < n; d *= 2)
     for (uint32_t v = 1; v < n; ++v)
       if ((v & -v) == d)
-        t.reduce({acc, (root + v) % n, 0, 0}, {acc, (root + up(v, n)) % n, 0, 0});
+        t.reduce({acc, (root + v) % n, 0, 0},
+                 {acc, (root + up(v, n)) % n, 0, 0});
   t.copy({acc, root, 0, 0}, {out, root, 0, 0});
   t.markComplete();
   return t.finish();
@@ -330,10 +342,12 @@ ChunkGraph alltoallTwoStep(uint32_t m, uint32_t g) {
         continue;
       for (uint32_t x = 0; x < g; ++x)
         for (uint32_t h = 0; h < g; ++h)
-          t.copy({in, a * g + x, k * g + h, 0}, {staged, a * g + h, k * g + x, 0});
+          t.copy({in, a * g + x, k * g + h, 0},
+                 {staged, a * g + h, k * g + x, 0});
       for (uint32_t h = 0; h < g; ++h)
         for (uint32_t x = 0; x < g; ++x)
-          t.copy({staged, a * g + h, k * g + x, 0}, {out, k * g + h, a * g + x, 0});
+          t.copy({staged, a * g + h, k * g + x, 0},
+                 {out, k * g + h, a * g + x, 0});
     }
   for (uint32_t a = 0; a < m; ++a)
     for (uint32_t x = 0; x < g; ++x)
@@ -392,9 +406,61 @@ ChunkGraph twoBlockPipeline(uint32_t n, uint32_t chunks) {
   return t.done();
 }
 
+ChunkGraph ringAlternating(uint32_t n) {
+  Allreduce t({n}, n);
+  Mapping even, odd;
+  even.block = 0;
+  odd.block = 1;
+  for (uint32_t s = 0; s + 1 < n; ++s) {
+    t.mapping(s % 2 ? odd : even);
+    for (uint32_t i = 0; i < n; ++i) {
+      uint32_t c = (i + n - s - 1) % n;
+      t.reduce({t.acc, i, 0, c}, {t.acc, (i + 1) % n, 0, c});
+    }
+  }
+  for (uint32_t s = 0; s + 1 < n; ++s) {
+    t.mapping(s % 2 ? even : odd);
+    for (uint32_t i = 0; i < n; ++i) {
+      uint32_t c = (i + n - s) % n;
+      t.copy({t.acc, i, 0, c}, {t.acc, (i + 1) % n, 0, c});
+    }
+  }
+  return t.done();
+}
+
+ChunkGraph relay(uint32_t n, uint32_t chunks) {
+  TestGraph t({n}, false, chunks);
+  Array in = t.in(1, 0u), out = t.out(1, n - 1), box = t.tmp();
+  Mapping even, odd;
+  even.block = 0;
+  odd.block = 1;
+  for (Rank r = 0; r + 1 < n; ++r) {
+    t.mapping(r % 2 ? odd : even);
+    for (uint32_t c = 0; c < chunks; ++c)
+      t.copy({r ? box : in, r, 0, c}, {r + 2 == n ? out : box, r + 1, 0, c});
+  }
+  if (n == 1)
+    for (uint32_t c = 0; c < chunks; ++c)
+      t.copy({in, 0, 0, c}, {out, 0, 0, c});
+  return t.finish();
+}
+
+ChunkGraph sharedSum(uint32_t n) {
+  TestGraph t({2}, true, 1);
+  Array in = t.in(n), out = t.out(n, 0u), sum = t.tmp(), box = t.tmp(n);
+  t.fold({{in, 1, 0, 0}, {in, 0, 0, 0}}, {sum, 0, 0, 0});
+  for (uint32_t p = 0; p < n; ++p)
+    t.copy({in, 1, p, 0}, {box, 0, p, 0});
+  for (uint32_t p = 0; p < n; ++p)
+    t.fold({{sum, 0, 0, 0}, {box, 0, p, 0}}, {out, 0, p, 0});
+  return t.finish();
+}
+
 std::vector<Named> allSchedules() {
   std::vector<Named> all;
-  auto add = [&](std::string name, ChunkGraph graph) { all.push_back({std::move(name), std::move(graph)}); };
+  auto add = [&](std::string name, ChunkGraph graph) {
+    all.push_back({std::move(name), std::move(graph)});
+  };
   for (uint32_t n : {1u, 2u, 3u, 4u, 7u, 8u}) {
     std::string of = "/" + std::to_string(n);
     add("ringAllreduce" + of, ringAllreduce(n));
@@ -416,6 +482,20 @@ std::vector<Named> allSchedules() {
     add("scan" + of, scanLinear(n));
     add("barrier" + of, barrierDissemination(n));
     add("twoBlocks" + of, twoBlockPipeline(n, 4));
+    add("ringAlternating" + of, ringAlternating(n));
+    add("relay" + of, relay(n, 2));
+    add("sharedSum" + of, sharedSum(n));
+    MapDirectives map;
+    map.blocks = 2;
+    add("ringInBlocks" + of, ringAllreduce(n, map));
+    add("treeInBlocks" + of, treeAllreduce(n, 3, map));
+    map.blocks = 1;
+    map.channels = 3;
+    add("ringOnChannels" + of, ringAllreduce(n, map));
+    map.channels = 1;
+    map.sourceOrder = true;
+    add("ringAsWritten" + of, ringAllreduce(n, map));
+    add("treeAsWritten" + of, treeAllreduce(n, 3, map));
     if ((n & (n - 1)) == 0) {
       add("halvingDoubling" + of, halvingDoubling(n));
       add("recursiveDoubling" + of, recursiveDoubling(n));
@@ -424,7 +504,8 @@ std::vector<Named> allSchedules() {
       add("exchange" + of, exchange(n, 9));
     add("reverseParts" + of, reverseParts(n));
   }
-  for (auto [m, g] : {std::pair(1u, 2u), std::pair(2u, 2u), std::pair(3u, 4u)}) {
+  for (auto [m, g] :
+       {std::pair(1u, 2u), std::pair(2u, 2u), std::pair(3u, 4u)}) {
     std::string of = "/" + std::to_string(m) + "x" + std::to_string(g);
     add("hierarchical" + of, hierarchical(m, g));
     add("alltoallTwoStep" + of, alltoallTwoStep(m, g));
