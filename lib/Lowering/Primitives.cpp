@@ -1,10 +1,13 @@
 //===- Primitives.cpp - The operations that know memory order -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The state machines of docs/Runtime.md, word for word:
-//   send  bulk   while next - seen >= k: seen = head (acquire)            then sig[slot] = sig; next += 1; tail = next (release)
-//   recv  bulk   while seen <= next: seen = tail (acquire)                then next += 1; if next - published >= max(1, k / 2): head = next (release)
-//   small        the same with small_head, and instead of tail the flag word of the slot itself: (next + 1) << 16 | sig16
+// The state machines of docs/Runtime.md, word for word.
+// Send, bulk: while next - seen >= k: seen = head (acquire); then
+//   sig[slot] = sig; next += 1; tail = next (release).
+// Recv, bulk: while seen <= next: seen = tail (acquire); then next += 1;
+//   if next - published >= max(1, k / 2): head = next (release).
+// Small: the same with small_head, and instead of tail the flag word of the
+//   slot itself: (next + 1) << 16 | sig16.
 // The receiver compares signatures before it touches the payload.
 //
 //===----------------------------------------------------------------------===//
@@ -17,19 +20,24 @@ namespace coll::lowering {
 using namespace mlir;
 using Ordering = LLVM::AtomicOrdering;
 
-func::FuncOp beginFunction(Builder &b, ModuleOp module, StringRef name, TypeRange arguments, TypeRange results) {
+func::FuncOp beginFunction(Builder &b, ModuleOp module, StringRef name,
+                           TypeRange arguments, TypeRange results) {
   b.setInsertionPointToEnd(module.getBody());
-  auto fn = func::FuncOp::create(b, name, b.getFunctionType(arguments, results));
+  auto fn =
+      func::FuncOp::create(b, name, b.getFunctionType(arguments, results));
   fn.setPrivate();
-  fn->setAttr("llvm.linkage", LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
+  fn->setAttr("llvm.linkage",
+              LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
   b.setInsertionPointToStart(fn.addEntryBlock());
   b.region = &fn.getBody();
   return fn;
 }
 
-static func::FuncOp declare(Builder &b, ModuleOp module, StringRef name, TypeRange arguments, TypeRange results) {
+static func::FuncOp declare(Builder &b, ModuleOp module, StringRef name,
+                            TypeRange arguments, TypeRange results) {
   b.setInsertionPointToEnd(module.getBody());
-  auto fn = func::FuncOp::create(b, name, b.getFunctionType(arguments, results));
+  auto fn =
+      func::FuncOp::create(b, name, b.getFunctionType(arguments, results));
   fn.setPrivate();
   return fn;
 }
@@ -39,13 +47,19 @@ namespace {
 struct Counters {
   uint64_t next, seen, published, head, k;
 };
-constexpr Counters kBulk{offsetof(coll_seq, next), offsetof(coll_seq, seen), offsetof(coll_seq, published), offsetof(coll_credit_line, head), offsetof(coll_end, k)};
-constexpr Counters kSmall{offsetof(coll_seq, small_next), offsetof(coll_seq, small_seen), offsetof(coll_seq, small_published),
-                          offsetof(coll_credit_line, small_head), offsetof(coll_end, k_small)};
+constexpr Counters kBulk{offsetof(coll_seq, next), offsetof(coll_seq, seen),
+                         offsetof(coll_seq, published),
+                         offsetof(coll_credit_line, head),
+                         offsetof(coll_end, k)};
+constexpr Counters kSmall{
+    offsetof(coll_seq, small_next), offsetof(coll_seq, small_seen),
+    offsetof(coll_seq, small_published), offsetof(coll_credit_line, small_head),
+    offsetof(coll_end, k_small)};
 
 class PrimitiveBuilder {
 public:
-  explicit PrimitiveBuilder(ModuleOp module, Primitives &p) : b(module.getContext()), module(module), p(p) {}
+  explicit PrimitiveBuilder(ModuleOp module, Primitives &p)
+      : b(module.getContext()), module(module), p(p) {}
   void recvAcquire();
   void recvRelease();
   void sendAcquire();
@@ -54,19 +68,38 @@ public:
   void blockWait();
 
 private:
-  Value isSmall(Value args) { return b.ne(b.and_(b.field(b.i32(), args, offsetof(coll_args, flags)), b.cst(COLL_ARGS_SMALL, b.i32())), b.cst(0, b.i32())); }
-  Value sig(Value args) { return b.field(b.i32(), args, offsetof(coll_args, sig)); }
-  Value sig16(Value args) { return b.and_(b.zext(sig(args), b.i64()), b.cst(0xffff)); }
-  Value smallSlot(Value end, Value next);
-  Value slotIndex(Value end, Value next, const Counters &c) { return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1))); }
-  Value sigAddress(Value end, Value index) {
-    return b.at(b.at(b.pointerField(end, offsetof(coll_end, line)), offsetof(coll_ring_line, sig)), b.mul(index, b.cst(4)));
+  Value isSmall(Value args) {
+    return b.ne(b.and_(b.field(b.i32(), args, offsetof(coll_args, flags)),
+                       b.cst(COLL_ARGS_SMALL, b.i32())),
+                b.cst(0, b.i32()));
   }
-  /// Calls the runtime until the condition holds: falls through to `again`, or returns null.
-  void slowPath(Value inst, Value block, Value word, Value want, uint32_t how, Value progress, unsigned state, Value end, Block *again);
-  void returnNull() { func::ReturnOp::create(b, ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))}); }
-  void checkSignature(Value inst, Value block, Value end, Value progress, Value want, Value have, Block *good);
-  void acquireCredit(Value inst, Value block, Value end, Value progress, const Counters &c, Block *then);
+  Value sig(Value args) {
+    return b.field(b.i32(), args, offsetof(coll_args, sig));
+  }
+  Value sig16(Value args) {
+    return b.and_(b.zext(sig(args), b.i64()), b.cst(0xffff));
+  }
+  Value smallSlot(Value end, Value next);
+  Value slotIndex(Value end, Value next, const Counters &c) {
+    return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
+  }
+  Value sigAddress(Value end, Value index) {
+    return b.at(b.at(b.pointerField(end, offsetof(coll_end, line)),
+                     offsetof(coll_ring_line, sig)),
+                b.mul(index, b.cst(4)));
+  }
+  /// Calls the runtime until the condition holds: falls through to `again`, or
+  /// returns null.
+  void slowPath(Value inst, Value block, Value word, Value want, uint32_t how,
+                Value progress, unsigned state, Value end, Block *again);
+  void returnNull() {
+    func::ReturnOp::create(b,
+                           ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))});
+  }
+  void checkSignature(Value inst, Value block, Value end, Value progress,
+                      Value want, Value have, Block *good);
+  void acquireCredit(Value inst, Value block, Value end, Value progress,
+                     const Counters &c, Block *then);
   void returnCredit(Value end, const Counters &c, bool flush);
 
   Builder b;
@@ -78,8 +111,10 @@ private:
 Primitives::Primitives(ModuleOp module) {
   Builder b(module.getContext());
   Type ptr = b.ptr(), i32 = b.i32(), i64 = b.i64();
-  wait = declare(b, module, "coll_kernel_wait", {ptr, i32, ptr, i64, i32, i64}, {i32});
-  mismatch = declare(b, module, "coll_kernel_mismatch", {ptr, i32, i64, i32, i32}, {i32});
+  wait = declare(b, module, "coll_kernel_wait", {ptr, i32, ptr, i64, i32, i64},
+                 {i32});
+  mismatch = declare(b, module, "coll_kernel_mismatch",
+                     {ptr, i32, i64, i32, i32}, {i32});
   countBytes = declare(b, module, "coll_count_bytes", {i64, i64}, {});
   PrimitiveBuilder builder(module, *this);
   builder.recvAcquire();
@@ -91,73 +126,102 @@ Primitives::Primitives(ModuleOp module) {
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {
-  Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)), b.cst(COLL_SMALL_HEAD + 63)), b.cst(~uint64_t(63)));
-  return b.at(b.pointerField(end, offsetof(coll_end, small)), b.mul(slotIndex(end, next, kSmall), stride));
+  Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)),
+                              b.cst(COLL_SMALL_HEAD + 63)),
+                        b.cst(~uint64_t(63)));
+  return b.at(b.pointerField(end, offsetof(coll_end, small)),
+              b.mul(slotIndex(end, next, kSmall), stride));
 }
 
-void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want, uint32_t how, Value progress, unsigned state, Value end, Block *again) {
-  Value position = b.or_(progress, b.or_(b.cst(uint64_t(state) << 60), b.field16(end, offsetof(coll_end, peer))));
-  Value rc = func::CallOp::create(b, p.wait, ValueRange{inst, block, word, want, b.cst(how, b.i32()), position}).getResult(0);
+void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want,
+                                uint32_t how, Value progress, unsigned state,
+                                Value end, Block *again) {
+  Value position =
+      b.or_(progress, b.or_(b.cst(uint64_t(state) << 60),
+                            b.field16(end, offsetof(coll_end, peer))));
+  Value rc = func::CallOp::create(b, p.wait,
+                                  ValueRange{inst, block, word, want,
+                                             b.cst(how, b.i32()), position})
+                 .getResult(0);
   Block *leave = b.newBlock();
   b.branchIf(b.eq(rc, b.cst(0, b.i32())), again, leave);
   b.startBlock(leave);
   returnNull();
 }
 
-void PrimitiveBuilder::checkSignature(Value inst, Value block, Value end, Value progress, Value want, Value have, Block *good) {
+void PrimitiveBuilder::checkSignature(Value inst, Value block, Value end,
+                                      Value progress, Value want, Value have,
+                                      Block *good) {
   Block *bad = b.newBlock();
   b.branchIf(b.eq(want, have), good, bad);
   b.startBlock(bad);
-  Value position = b.or_(progress, b.field16(end, offsetof(coll_end, peer))); // the report names the sender
-  func::CallOp::create(b, p.mismatch, ValueRange{inst, block, position, want, have});
+  Value position = b.or_(
+      progress,
+      b.field16(end, offsetof(coll_end, peer))); // the report names the sender
+  func::CallOp::create(b, p.mismatch,
+                       ValueRange{inst, block, position, want, have});
   returnNull();
 }
 
 void PrimitiveBuilder::recvAcquire() {
   Type ptr = b.ptr();
-  p.recvAcquire = beginFunction(b, module, "coll_recv_acquire", {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
+  p.recvAcquire = beginFunction(b, module, "coll_recv_acquire",
+                                {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
   auto arguments = p.recvAcquire.getArguments();
-  Value inst = arguments[0], block = arguments[1], args = arguments[2], end = arguments[3], progress = arguments[4];
+  Value inst = arguments[0], block = arguments[1], args = arguments[2],
+        end = arguments[3], progress = arguments[4];
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Block *small = b.newBlock(), *bulk = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
 
   b.startBlock(small);
-  Value next = b.field(b.i64(), seq, kSmall.next), slot = smallSlot(end, next), want = b.add(next, b.cst(1));
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *arrived = b.newBlock(), *good = b.newBlock();
+  Value next = b.field(b.i64(), seq, kSmall.next), slot = smallSlot(end, next),
+        want = b.add(next, b.cst(1));
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *arrived = b.newBlock(),
+        *good = b.newBlock();
   b.branch(poll);
   b.startBlock(poll);
   Value flag = b.field(b.i64(), slot, 0, Ordering::acquire);
   b.branchIf(b.eq(b.lshr(flag, b.cst(16)), want), arrived, slow);
   b.startBlock(slow);
-  slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress, COLL_STATE_WAIT_DATA, end, poll);
+  slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress,
+           COLL_STATE_WAIT_DATA, end, poll);
   b.startBlock(arrived);
-  checkSignature(inst, block, end, progress, b.trunc(sig16(args), b.i32()), b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
+  checkSignature(inst, block, end, progress, b.trunc(sig16(args), b.i32()),
+                 b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
   b.startBlock(good);
   func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
 
   b.startBlock(bulk);
   next = b.field(b.i64(), seq, kBulk.next);
   Value line = b.pointerField(end, offsetof(coll_end, line));
-  Block *bulkPoll = b.newBlock(), *look = b.newBlock(), *bulkSlow = b.newBlock(), *bulkArrived = b.newBlock(), *bulkGood = b.newBlock();
-  b.branchIf(b.ugt(b.field(b.i64(), seq, kBulk.seen), next), bulkArrived, bulkPoll);
+  Block *bulkPoll = b.newBlock(), *look = b.newBlock(),
+        *bulkSlow = b.newBlock(), *bulkArrived = b.newBlock(),
+        *bulkGood = b.newBlock();
+  b.branchIf(b.ugt(b.field(b.i64(), seq, kBulk.seen), next), bulkArrived,
+             bulkPoll);
   b.startBlock(bulkPoll);
-  Value tail = b.field(b.i64(), line, offsetof(coll_ring_line, tail), Ordering::acquire);
+  Value tail =
+      b.field(b.i64(), line, offsetof(coll_ring_line, tail), Ordering::acquire);
   b.branchIf(b.ugt(tail, next), look, bulkSlow);
   b.startBlock(bulkSlow);
-  slowPath(inst, block, line, next, COLL_WAIT_ABOVE, progress, COLL_STATE_WAIT_DATA, end, bulkPoll);
+  slowPath(inst, block, line, next, COLL_WAIT_ABOVE, progress,
+           COLL_STATE_WAIT_DATA, end, bulkPoll);
   b.startBlock(look);
   b.setField(tail, seq, kBulk.seen);
   b.branch(bulkArrived);
   b.startBlock(bulkArrived);
   Value index = slotIndex(end, next, kBulk);
-  checkSignature(inst, block, end, progress, sig(args), b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
+  checkSignature(inst, block, end, progress, sig(args),
+                 b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
   b.startBlock(bulkGood);
   Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
-  func::ReturnOp::create(b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+  func::ReturnOp::create(
+      b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
 }
 
-/// next += 1 and, once a batch is complete, head = next. With `flush`: head = next if anything is owed.
+/// next += 1 and, once a batch is complete, head = next. With `flush`: head =
+/// next if anything is owed.
 void PrimitiveBuilder::returnCredit(Value end, const Counters &c, bool flush) {
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Value next = b.field(b.i64(), seq, c.next);
@@ -167,19 +231,22 @@ void PrimitiveBuilder::returnCredit(Value end, const Counters &c, bool flush) {
   }
   Value batch = b.cst(1);
   if (!flush)
-    batch = arith::MaxUIOp::create(b, b.lshr(b.field16(end, c.k), b.cst(1)), batch);
+    batch =
+        arith::MaxUIOp::create(b, b.lshr(b.field16(end, c.k), b.cst(1)), batch);
   Value owed = b.sub(next, b.field(b.i64(), seq, c.published));
   Block *publish = b.newBlock(), *done = b.newBlock();
   b.branchIf(b.uge(owed, batch), publish, done);
   b.startBlock(publish);
   b.setField(next, seq, c.published);
-  b.setField(next, b.pointerField(end, offsetof(coll_end, credit)), c.head, Ordering::release);
+  b.setField(next, b.pointerField(end, offsetof(coll_end, credit)), c.head,
+             Ordering::release);
   b.branch(done);
   b.startBlock(done);
 }
 
 void PrimitiveBuilder::recvRelease() {
-  p.recvRelease = beginFunction(b, module, "coll_recv_release", {b.ptr(), b.ptr()}, {});
+  p.recvRelease =
+      beginFunction(b, module, "coll_recv_release", {b.ptr(), b.ptr()}, {});
   Value args = p.recvRelease.getArgument(0), end = p.recvRelease.getArgument(1);
   Block *small = b.newBlock(), *bulk = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
@@ -192,14 +259,17 @@ void PrimitiveBuilder::recvRelease() {
 }
 
 void PrimitiveBuilder::flushCredits() {
-  p.flushCredits = beginFunction(b, module, "coll_flush_credits", {b.ptr()}, {});
+  p.flushCredits =
+      beginFunction(b, module, "coll_flush_credits", {b.ptr()}, {});
   Value end = p.flushCredits.getArgument(0);
   returnCredit(end, kSmall, true);
   returnCredit(end, kBulk, true);
   func::ReturnOp::create(b);
 }
 
-void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end, Value progress, const Counters &c, Block *then) {
+void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end,
+                                     Value progress, const Counters &c,
+                                     Block *then) {
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Value credit = b.pointerField(end, offsetof(coll_end, credit));
   Value next = b.field(b.i64(), seq, c.next), k = b.field16(end, c.k);
@@ -209,7 +279,8 @@ void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end, Value p
   Value head = b.field(b.i64(), credit, c.head, Ordering::acquire);
   b.branchIf(b.ult(b.sub(next, head), k), look, slow);
   b.startBlock(slow);
-  slowPath(inst, block, b.at(credit, c.head), b.sub(next, k), COLL_WAIT_ABOVE, progress, COLL_STATE_WAIT_CREDIT, end, poll);
+  slowPath(inst, block, b.at(credit, c.head), b.sub(next, k), COLL_WAIT_ABOVE,
+           progress, COLL_STATE_WAIT_CREDIT, end, poll);
   b.startBlock(look);
   b.setField(head, seq, c.seen);
   b.branch(then);
@@ -217,10 +288,13 @@ void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end, Value p
 
 void PrimitiveBuilder::sendAcquire() {
   Type ptr = b.ptr();
-  p.sendAcquire = beginFunction(b, module, "coll_send_acquire", {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
+  p.sendAcquire = beginFunction(b, module, "coll_send_acquire",
+                                {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
   auto arguments = p.sendAcquire.getArguments();
-  Value inst = arguments[0], block = arguments[1], args = arguments[2], end = arguments[3], progress = arguments[4];
-  Block *small = b.newBlock(), *bulk = b.newBlock(), *smallFree = b.newBlock(), *bulkFree = b.newBlock();
+  Value inst = arguments[0], block = arguments[1], args = arguments[2],
+        end = arguments[3], progress = arguments[4];
+  Block *small = b.newBlock(), *bulk = b.newBlock(), *smallFree = b.newBlock(),
+        *bulkFree = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
   b.startBlock(small);
   acquireCredit(inst, block, end, progress, kSmall, smallFree);
@@ -228,24 +302,31 @@ void PrimitiveBuilder::sendAcquire() {
   acquireCredit(inst, block, end, progress, kBulk, bulkFree);
   b.startBlock(smallFree);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  func::ReturnOp::create(b, b.at(smallSlot(end, b.field(b.i64(), seq, kSmall.next)), COLL_SMALL_HEAD));
+  func::ReturnOp::create(
+      b, b.at(smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
+              COLL_SMALL_HEAD));
   b.startBlock(bulkFree);
   seq = b.pointerField(end, offsetof(coll_end, seq));
-  Value offset = b.mul(slotIndex(end, b.field(b.i64(), seq, kBulk.next), kBulk), b.field32(end, offsetof(coll_end, slot_bytes)));
-  func::ReturnOp::create(b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+  Value offset = b.mul(slotIndex(end, b.field(b.i64(), seq, kBulk.next), kBulk),
+                       b.field32(end, offsetof(coll_end, slot_bytes)));
+  func::ReturnOp::create(
+      b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
 }
 
 void PrimitiveBuilder::sendPublish() {
-  p.sendPublish = beginFunction(b, module, "coll_send_publish", {b.ptr(), b.ptr()}, {});
+  p.sendPublish =
+      beginFunction(b, module, "coll_send_publish", {b.ptr(), b.ptr()}, {});
   Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Block *small = b.newBlock(), *bulk = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
 
   b.startBlock(small);
-  Value next = b.field(b.i64(), seq, kSmall.next), after = b.add(next, b.cst(1));
+  Value next = b.field(b.i64(), seq, kSmall.next),
+        after = b.add(next, b.cst(1));
   b.setField(after, seq, kSmall.next);
-  b.setField(b.or_(b.shl(after, b.cst(16)), sig16(args)), smallSlot(end, next), 0, Ordering::release);
+  b.setField(b.or_(b.shl(after, b.cst(16)), sig16(args)), smallSlot(end, next),
+             0, Ordering::release);
   func::ReturnOp::create(b);
 
   b.startBlock(bulk);
@@ -253,24 +334,34 @@ void PrimitiveBuilder::sendPublish() {
   after = b.add(next, b.cst(1));
   b.setField(after, seq, kBulk.next);
   b.setField(sig(args), sigAddress(end, slotIndex(end, next, kBulk)), 0);
-  b.setField(after, b.pointerField(end, offsetof(coll_end, line)), offsetof(coll_ring_line, tail), Ordering::release);
+  b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
+             offsetof(coll_ring_line, tail), Ordering::release);
   func::ReturnOp::create(b);
 }
 
 void PrimitiveBuilder::blockWait() {
   Type i32 = b.i32();
-  p.blockWait = beginFunction(b, module, "coll_block_wait", {b.ptr(), i32, i32, b.i64(), b.i64()}, {i32});
+  p.blockWait = beginFunction(b, module, "coll_block_wait",
+                              {b.ptr(), i32, i32, b.i64(), b.i64()}, {i32});
   auto arguments = p.blockWait.getArguments();
   Value inst = arguments[0], steps = arguments[3];
-  Value word = b.at(b.pointerField(inst, offsetof(coll_inst, signals)), b.mul(b.zext(arguments[2], b.i64()), b.cst(64)));
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *leave = b.newBlock(), *done = b.newBlock();
+  Value word = b.at(b.pointerField(inst, offsetof(coll_inst, signals)),
+                    b.mul(b.zext(arguments[2], b.i64()), b.cst(64)));
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *leave = b.newBlock(),
+        *done = b.newBlock();
   b.branch(poll);
   b.startBlock(poll);
   Value finished = b.field(b.i64(), word, 0, Ordering::acquire);
   b.branchIf(b.uge(finished, steps), done, slow);
   b.startBlock(slow);
-  Value position = b.or_(b.or_(arguments[4], b.cst(uint64_t(COLL_STATE_WAIT_BLOCK) << 60)), b.zext(arguments[2], b.i64()));
-  Value rc = func::CallOp::create(b, p.wait, ValueRange{inst, arguments[1], word, b.sub(steps, b.cst(1)), b.cst(COLL_WAIT_ABOVE, i32), position}).getResult(0);
+  Value position =
+      b.or_(b.or_(arguments[4], b.cst(uint64_t(COLL_STATE_WAIT_BLOCK) << 60)),
+            b.zext(arguments[2], b.i64()));
+  Value rc = func::CallOp::create(
+                 b, p.wait,
+                 ValueRange{inst, arguments[1], word, b.sub(steps, b.cst(1)),
+                            b.cst(COLL_WAIT_ABOVE, i32), position})
+                 .getResult(0);
   b.branchIf(b.eq(rc, b.cst(0, i32)), poll, leave);
   b.startBlock(leave);
   func::ReturnOp::create(b, ValueRange{b.cst(1, i32)});

@@ -1,13 +1,19 @@
 //===- StepWords.h - The words of a step ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A class of ranks is a list of 32-bit words; the kernel walks them. Private to the compiler but for coll_step_head (coll/abi.h): StepTable.cpp
-// writes the words and the code that StepBuilder.cpp emits reads them, by the same offsets.
+// A class of ranks is a list of 32-bit words; the kernel walks them. Private to
+// the compiler but for coll_step_head (coll/abi.h): StepTable.cpp writes the
+// words and the code that StepBuilder.cpp emits reads them, by the same
+// offsets.
 //
-//   step     coll_step_head, numWaits, words in all, numSources, numSinks, shift, then the ports, then the waits
-//   port     kind, a, b      memory: 0, buffer or kScratch, part or scratch slot     channel: 1, end, -     scalar: 2, number of the scalar, -
-//   wait     block (kPreviousRound added: of the round before), steps of it that must have finished
-//   block    just before the first step: the block's receive ends, then their number
+//   step   coll_step_head, numWaits, words in all, numSources, numSinks, shift,
+//          then the ports, then the waits
+//   port   kind, a, b: for memory 0, buffer or kScratch, part or scratch slot;
+//          for a channel 1, end, -; for a scalar 2, number of the scalar, -
+//   wait   block (kPreviousRound added: of the round before), steps of it that
+//          must have finished
+//   block  just before the first step: the block's receive ends, then their
+//          number
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPWORDS_H
@@ -28,7 +34,8 @@ enum StepWord : uint32_t {
   kStepLength,
   kStepNumSources,
   kStepNumSinks,
-  kStepShift, // operand i is source (i + shift) mod numSources, in steps that fold all of many sources
+  kStepShift, // operand i is source (i + shift) mod numSources, in steps that
+              // fold all of many sources
   kStepPorts
 };
 constexpr uint32_t kPortWords = 3, kPortKind = 0, kPortA = 1, kPortB = 2;

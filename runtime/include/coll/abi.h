@@ -1,16 +1,19 @@
 /*===- coll/abi.h - What generated code and the runtime agree on ------------===
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The one place where the layout of everything that crosses between a generated object and the runtime is written down. The compiler takes
- * every offset from here with offsetof, so no offset is typed twice; the static asserts at the end make a silent change impossible.
+ * The one place where the layout of everything that crosses between a generated
+ * object and the runtime is written down. The compiler takes every offset from
+ * here with offsetof, so no offset is typed twice; the static asserts at the
+ * end make a silent change impossible.
  *
  * Lifetimes:   communicator  coll_comm_dev
- *              lane          rings, credit lines, coll_seq             (the two ends of a channel)
+ *              lane          rings, credit lines, coll_seq  (a channel's ends)
  *              plan on lane  coll_inst, coll_end[], coll_block[], step words
  *              launch        coll_args
- *              object        coll_plan and all that it points to       (constant)
+ *              object        coll_plan and all it points to   (constant)
  *
- * All integers are little-endian. Sizes in bytes unless the name says otherwise; a *unit* is 16 bytes of the launch's element type.
+ * All integers are little-endian. Sizes in bytes unless the name says
+ * otherwise; a *unit* is 16 bytes of the launch's element type.
  *===----------------------------------------------------------------------===*/
 #ifndef COLL_ABI_H
 #define COLL_ABI_H
@@ -25,64 +28,85 @@ extern "C" {
 #define COLL_ASSERT(cond) _Static_assert(cond, #cond)
 #endif
 
-enum { COLL_ABI = 1, COLL_UNIT_BYTES = 16, COLL_MAX_SLOTS = 8, COLL_MAX_BUFS = 32, COLL_MAX_LAUNCH = 3, COLL_MAX_SCALARS = 4 };
+enum {
+  COLL_ABI = 1,
+  COLL_UNIT_BYTES = 16,
+  COLL_MAX_SLOTS = 8,
+  COLL_MAX_BUFS = 32,
+  COLL_MAX_LAUNCH = 3,
+  COLL_MAX_SCALARS = 4
+};
 
-/*===-- one launch ----------------------------------------------------------===*/
+/*===-- one launch -------------------------------------------------------===*/
 
-/* One buffer of the contract: the ins, then the outs, then the args, each in the order of its clauses. */
+/* One buffer of the contract: the ins, then the outs, then the args, each in
+ * the order of its clauses. */
 typedef struct coll_buf {
-  uint64_t ptr;        /* address, 0 if this rank does not have the buffer */
-  uint64_t win;        /* window id << 48 | offset in it, 0: not registered */
-  uint64_t displ;      /* address of uint64_t[parts]: first element of each part; 0: packed, part p starts at p * elems of its size */
+  uint64_t ptr;   /* address, 0 if this rank does not have the buffer */
+  uint64_t win;   /* window id << 48 | offset in it, 0: not registered */
+  uint64_t displ; /* address of uint64_t[parts]: first element of each part; 0:
+                     packed, part p starts at p * elems of its size */
   uint32_t elem_bytes;
   uint32_t flags;
 } coll_buf;
 
-/* One size symbol that this rank is given, cut into the plan's chunks: chunk c has units_q + (c < units_r) units. */
+/* One size symbol that this rank is given, cut into the plan's chunks: chunk c
+ * has units_q + (c < units_r) units. */
 typedef struct coll_size {
   uint64_t elems;
   uint64_t units_q;
   uint32_t units_r;
-  uint32_t tail_bytes; /* bytes in the last unit of the part: 1..16, 0 when elems is 0 */
+  uint32_t tail_bytes; /* bytes in the last unit of the part: 1..16, 0 when
+                          elems is 0 */
   uint64_t units;      /* ceil(elems * elem_bytes / 16) */
 } coll_size;
 
-enum { COLL_ARGS_SMALL = 1, /* all messages of this launch use the small rings */
-       COLL_ARGS_IN_PLACE = 2 };
+enum {
+  COLL_ARGS_SMALL = 1, /* all messages of this launch use the small rings */
+  COLL_ARGS_IN_PLACE = 2
+};
 
 typedef struct coll_args {
   uint32_t abi, flags;
-  uint64_t inst;             /* coll_inst */
-  uint64_t count;            /* elements, when the contract has one count */
-  uint64_t sizes;            /* coll_size[nsizes], by size symbol; a symbol that this rank is not given has elems 0 */
-  double scalar[COLL_MAX_SCALARS]; /* scalar args; premul_sum's factor is in the last one */
-  uint32_t sig;              /* launch signature, mixed into every channel's first message */
+  uint64_t inst;  /* coll_inst */
+  uint64_t count; /* elements, when the contract has one count */
+  uint64_t sizes; /* coll_size[nsizes], by size symbol; a symbol that this rank
+                     is not given has elems 0 */
+  double scalar[COLL_MAX_SCALARS]; /* scalar args; premul_sum's factor is in the
+                                      last one */
+  uint32_t sig; /* launch signature, mixed into every channel's first message */
   int32_t launch[COLL_MAX_LAUNCH];
-  uint64_t units_q;          /* sizes[0].units_q and units_r, here so that the common case touches one line */
+  uint64_t units_q; /* sizes[0].units_q and units_r, here so that the common
+                       case touches one line */
   uint32_t units_r, tail_bytes;
-  uint32_t elem_bytes;       /* of the launch's dtype */
-  uint32_t slice_units;      /* payload of one slot, in units of the launch's dtype */
+  uint32_t elem_bytes; /* of the launch's dtype */
+  uint32_t
+      slice_units; /* payload of one slot, in units of the launch's dtype */
   uint16_t nbufs, nsizes;
-  uint32_t round_units;      /* at most this much of a chunk's share per round */
+  uint32_t round_units; /* at most this much of a chunk's share per round */
   uint64_t trace;
-  uint64_t nrounds;          /* >= 1 */
+  uint64_t nrounds; /* >= 1 */
   coll_buf bufs[];
 } coll_args;
 
-/*===-- a plan on a lane -----------------------------------------------------===*/
+/*===-- a plan on a lane -------------------------------------------------===*/
 
 typedef struct coll_inst {
-  uint64_t comm;        /* coll_comm_dev */
-  uint64_t send_ends;   /* coll_end[ninstances][nsend] */
-  uint64_t recv_ends;   /* coll_end[ninstances][nrecv] */
-  uint64_t blocks;      /* coll_block[nblocks] */
-  uint64_t consts;      /* uint32_t[]: the class's words, relocated for this rank */
-  uint64_t steps;       /* uint32_t[program_blocks][2] inside consts: word offset of the first step, number of steps */
-  uint64_t wins;        /* uint64_t[window][peer] */
-  uint64_t scratch;     /* [ninstances][slots] of scratch_slot_bytes */
-  uint64_t signals;     /* uint64_t[nblocks], 64 bytes apart: steps finished in this launch; the runtime clears them before it starts the blocks */
+  uint64_t comm;      /* coll_comm_dev */
+  uint64_t send_ends; /* coll_end[ninstances][nsend] */
+  uint64_t recv_ends; /* coll_end[ninstances][nrecv] */
+  uint64_t blocks;    /* coll_block[nblocks] */
+  uint64_t consts;  /* uint32_t[]: the class's words, relocated for this rank */
+  uint64_t steps;   /* uint32_t[program_blocks][2] inside consts: word offset of
+                       the first step, number of steps */
+  uint64_t wins;    /* uint64_t[window][peer] */
+  uint64_t scratch; /* [ninstances][slots] of scratch_slot_bytes */
+  uint64_t
+      signals; /* uint64_t[nblocks], 64 bytes apart: steps finished in this
+                  launch; the runtime clears them before it starts the blocks */
   uint64_t multicast;
-  uint32_t nblocks;     /* program_blocks * ninstances: block b is program block b % program_blocks of instance b / program_blocks */
+  uint32_t nblocks; /* program_blocks * ninstances: block b is program block b %
+                       program_blocks of instance b / program_blocks */
   uint32_t nchannels;
   uint32_t rank, nranks;
   uint64_t digest;
@@ -91,14 +115,15 @@ typedef struct coll_inst {
 } coll_inst;
 
 typedef struct coll_comm_dev {
-  uint64_t abort;       /* address of a uint32_t; not 0: leave */
+  uint64_t abort; /* address of a uint32_t; not 0: leave */
   uint32_t spin_limit, flags;
   uint64_t deadline_ns; /* per wait */
   uint64_t board;
   uint64_t reserved[4];
 } coll_comm_dev;
 
-/* One line, written by its block alone. progress = state:4 | step:20 | slice:24 | peer:16 from the high bits down. */
+/* One line, written by its block alone. progress = state:4 | step:20 | slice:24
+ * | peer:16 from the high bits down. */
 typedef struct coll_block {
   uint64_t progress, launch;
   uint32_t entered, pad0;
@@ -106,20 +131,31 @@ typedef struct coll_block {
   uint32_t result, pad1;
   uint64_t pad2;
 } coll_block;
-enum { COLL_STATE_IDLE, COLL_STATE_RUN, COLL_STATE_WAIT_DATA, COLL_STATE_WAIT_CREDIT, COLL_STATE_WAIT_BLOCK, COLL_STATE_DONE };
+enum {
+  COLL_STATE_IDLE,
+  COLL_STATE_RUN,
+  COLL_STATE_WAIT_DATA,
+  COLL_STATE_WAIT_CREDIT,
+  COLL_STATE_WAIT_BLOCK,
+  COLL_STATE_DONE
+};
 
 /* One end of a channel, constant after connect. */
 typedef struct coll_end {
-  uint64_t line;        /* coll_ring_line: recv: local, send: remote */
-  uint64_t credit;      /* coll_credit_line: send: local, recv: remote */
+  uint64_t line;   /* coll_ring_line: recv: local, send: remote */
+  uint64_t credit; /* coll_credit_line: send: local, recv: remote */
   uint64_t slots, small, desc;
-  uint64_t seq;         /* coll_seq */
+  uint64_t seq; /* coll_seq */
   uint32_t slot_bytes;
   uint16_t k, k_small;  /* powers of two, at most COLL_MAX_SLOTS */
-  uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes + COLL_SMALL_HEAD rounded up to 64 */
+  uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes +
+                           COLL_SMALL_HEAD rounded up to 64 */
   uint16_t peer, flags;
 } coll_end;
-enum { COLL_SMALL_HEAD = 8 };  /* a small slot: the flag word (seq << 16 | sig16), then the payload, contiguous */
+enum {
+  COLL_SMALL_HEAD = 8
+}; /* a small slot: the flag word (seq << 16 | sig16), then the payload,
+      contiguous */
 
 /* One line, written by the owning block alone. */
 typedef struct coll_seq {
@@ -144,41 +180,61 @@ typedef struct coll_credit_line {
   uint64_t pad[2];
 } coll_credit_line;
 
-/*===-- what the runtime offers to generated code ----------------------------===*/
+/*===-- what the runtime offers to generated code ------------------------===*/
 
-enum { COLL_WAIT_ABOVE = 0,       /* until *word > want */
-       COLL_WAIT_SMALL_FLAG = 1 };/* until *word >> 16 == want */
+enum {
+  COLL_WAIT_ABOVE = 0, /* until *word > want */
+  COLL_WAIT_SMALL_FLAG = 1
+}; /* until *word >> 16 == want */
 
-/* The slow path of every wait: spins, yields, sleeps; drives transports; looks at the abort word and the deadline. Returns 0 when the condition holds
-   (the caller loads the word again with acquire), else the kernel stores nothing more and returns. */
-uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block, const uint64_t *word, uint64_t want, uint32_t how, uint64_t progress);
+/* The slow path of every wait: spins, yields, sleeps; drives transports; looks
+   at the abort word and the deadline. Returns 0 when the condition holds (the
+   caller loads the word again with acquire), else the kernel stores nothing
+   more and returns. */
+uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block,
+                          const uint64_t *word, uint64_t want, uint32_t how,
+                          uint64_t progress);
 
-/* A message carries another launch's signature: records `mismatch` and aborts the communicator. Always returns non-zero. */
-uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block, uint64_t progress, uint32_t want, uint32_t have);
+/* A message carries another launch's signature: records `mismatch` and aborts
+ * the communicator. Always returns non-zero. */
+uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
+                              uint64_t progress, uint32_t want, uint32_t have);
 
-/* What a kernel entry point is. The runtime calls it once per block, block 0 in the caller's thread; it marks coll_block.entered around the call. */
+/* What a kernel entry point is. The runtime calls it once per block, block 0 in
+ * the caller's thread; it marks coll_block.entered around the call. */
 typedef void (*coll_kernel_fn)(const coll_args *args, uint32_t block);
 
-/*===-- a plan, as it lies in the object --------------------------------------===*/
+/*===-- a plan, as it lies in the object ---------------------------------===*/
 
 /* Where a size comes from. */
-enum { COLL_SIZE_COUNT = 0,   /* the call's count[index] */
-       COLL_SIZE_CONST = 1 }; /* value elements, the same on every rank */
+enum {
+  COLL_SIZE_COUNT = 0, /* the call's count[index] */
+  COLL_SIZE_CONST = 1
+}; /* value elements, the same on every rank */
 typedef struct coll_plan_size {
-  uint32_t kind, index; /* index into the *whole* launch array, flat, C order (v-collectives); the runtime knows from `given` which of them a rank is given */
+  uint32_t kind, index; /* index into the *whole* launch array, flat, C order
+                           (v-collectives); the runtime knows from `given` which
+                           of them a rank is given */
   uint64_t value;
-  uint32_t chunks;      /* how many chunks a part of this size is cut into */
+  uint32_t chunks; /* how many chunks a part of this size is cut into */
   uint32_t pad;
 } coll_plan_size;
 
-enum { COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM, COLL_BUF_ROW, COLL_BUF_SCALAR };
+enum {
+  COLL_BUF_IN,
+  COLL_BUF_OUT,
+  COLL_BUF_ELEM,
+  COLL_BUF_ROW,
+  COLL_BUF_SCALAR
+};
 typedef struct coll_plan_buf {
   const char *name;
-  uint32_t kind;      /* scalars have no coll_buf; they come last in this list */
-  uint32_t parts;     /* parts of the buffer */
+  uint32_t kind;  /* scalars have no coll_buf; they come last in this list */
+  uint32_t parts; /* parts of the buffer */
 } coll_plan_buf;
 
-/* A word of a class that differs from rank to rank: value = sum over terms of ((base + sign * coord[dim]) mod size) * stride. */
+/* A word of a class that differs from rank to rank: value = sum over terms of
+ * ((base + sign * coord[dim]) mod size) * stride. */
 typedef struct coll_reloc_term {
   int32_t base;
   uint32_t size, stride;
@@ -191,71 +247,98 @@ typedef struct coll_reloc {
   uint32_t word, first_term, nterms;
 } coll_reloc;
 
-/* What all ranks of a class run. Words are copied and relocated per rank when the plan is loaded. */
+/* What all ranks of a class run. Words are copied and relocated per rank when
+ * the plan is loaded. */
 typedef struct coll_class {
   const uint32_t *words;
   const coll_reloc *relocs;
   const coll_reloc_term *terms;
-  const uint32_t *steps;        /* word offset of every step, both variants after another; progress' step indexes this list */
+  const uint32_t *steps; /* word offset of every step, both variants after
+                            another; progress' step indexes this list */
   uint32_t nwords, nrelocs, nsteps;
-  uint32_t send_ends, nsend;    /* word offset of nsend pairs {peer, tag} */
+  uint32_t send_ends, nsend; /* word offset of nsend pairs {peer, tag} */
   uint32_t recv_ends, nrecv;
   uint32_t program_blocks;
-  uint32_t entry[2];            /* word offset of program_blocks pairs {first step's word offset, number of steps}: out of place, in place */
+  uint32_t entry[2]; /* word offset of program_blocks pairs {first step's word
+                        offset, number of steps}: out of place, in place */
   uint32_t scratch_slots[2];
-  uint32_t present;             /* bit b: ranks of this class have buffer b */
-  uint32_t part_sizes, size_stride; /* word offset of the size symbol of buffer b, part p: at part_sizes + b when size_stride is 0 (all parts of a buffer alike),
-                                   else at part_sizes + (parts of the buffers before b) + p */
-  uint32_t given, ngiven;       /* word offset of the size symbols whose counts this rank is given, in any order and repeated at will: the call's count[] follows the launch array's */
-  uint32_t aliases, naliases;   /* word offset of naliases records {buf a, part a, buf b, part b, parts}: may share memory, part by part */
+  uint32_t present; /* bit b: ranks of this class have buffer b */
+  uint32_t part_sizes,
+      size_stride; /* word offset of the size symbol of buffer b, part p: at
+                  part_sizes + b when size_stride is 0 (all parts of a buffer
+                  alike), else at part_sizes + (parts of the buffers before b) +
+                  p */
+  uint32_t given, ngiven; /* word offset of the size symbols whose counts this
+                             rank is given, in any order and repeated at will:
+                             the call's count[] follows the launch array's */
+  uint32_t aliases,
+      naliases; /* word offset of naliases records {buf a, part a, buf b, part
+                   b, parts}: may share memory, part by part */
 } coll_class;
 
-/* The fixed head of a step in the words of a class; what follows belongs to the compiler (lib/Lowering/StepTable.h). */
+/* The fixed head of a step in the words of a class; what follows belongs to the
+ * compiler (lib/Lowering/StepTable.h). */
 typedef struct coll_step_head {
-  uint32_t shape;       /* which of the plan's step functions */
-  uint32_t step;        /* this step's number in coll_class.steps */
-  uint32_t site;        /* coll_plan.sites */
+  uint32_t shape; /* which of the plan's step functions */
+  uint32_t step;  /* this step's number in coll_class.steps */
+  uint32_t site;  /* coll_plan.sites */
   uint32_t first_chunk, nchunks;
-  uint32_t size;        /* size symbol */
+  uint32_t size; /* size symbol */
 } coll_step_head;
 
-/* Which class a rank runs. Members of a launch family that are rotations of each other share one table (rotate). */
+/* Which class a rank runs. Members of a launch family that are rotations of
+ * each other share one table (rotate). */
 typedef struct coll_member {
-  const uint32_t *class_of;  /* [nranks] */
-  uint32_t rotate;           /* look up coords(rank) - coords(launch[0]) mod dims instead of rank */
+  const uint32_t *class_of; /* [nranks] */
+  uint32_t rotate; /* look up coords(rank) - coords(launch[0]) mod dims instead
+                      of rank */
   uint32_t pad;
 } coll_member;
 
 typedef struct coll_plan_ranks {
   uint32_t nranks, ndims;
   uint32_t dims[4];
-  uint64_t digest;              /* schedule, parameters and mapping of all ranks; no instruction set */
+  uint64_t digest; /* schedule, parameters and mapping of all ranks; no
+                      instruction set */
   uint32_t nmembers, nclasses;  /* nmembers: product of the launch domains */
   const coll_member *members;   /* last launch parameter fastest */
-  const int32_t *launch_values; /* for each launch parameter in turn: its domain, launch_count values */
+  const int32_t *launch_values; /* for each launch parameter in turn: its
+                                   domain, launch_count values */
   uint32_t launch_count[COLL_MAX_LAUNCH];
   uint32_t nsizes;
   const coll_class *classes;
   const coll_plan_size *sizes;
-  uint32_t nchannels;           /* channel tags 0 .. nchannels of one instance; instance i uses tags i * nchannels and up */
+  uint32_t nchannels; /* channel tags 0 .. nchannels of one instance; instance i
+                         uses tags i * nchannels and up */
   uint32_t round_units, instances;
-  uint32_t storage_bytes;       /* widest explicitly typed storage or wire element, 0 if none. With elem bytes e, slots and scratch hold
-                                   scale = max(1, ceil(storage_bytes / e), COLL_PLAN_ACCUM: accum bytes / e) times the bytes of T */
+  uint32_t
+      storage_bytes; /* widest explicitly typed storage or wire element, 0 if
+                        none. With elem bytes e, slots and scratch hold scale =
+                        max(1, ceil(storage_bytes / e), COLL_PLAN_ACCUM: accum
+                        bytes / e) times the bytes of T */
   uint32_t flags;
-  uint8_t slots, small_slots;   /* what the program was verified with: rings have at least so many slots (0: 4 and 8), and a message */
-  uint16_t slices;              /* has at most so many slices per round (0: as many as round_units fill slots of 64 KiB) */
-  const coll_plan_buf *bufs;    /* coll_plan.nbufs, then the scalars; how many parts they have depends on the number of ranks */
+  uint8_t slots,
+      small_slots; /* what the program was verified with: rings have at least so
+                      many slots (0: 4 and 8), and a message */
+  uint16_t slices; /* has at most so many slices per round (0: as many as
+                      round_units fill slots of 64 KiB) */
+  const coll_plan_buf
+      *bufs; /* coll_plan.nbufs, then the scalars; how many parts they have
+                depends on the number of ranks */
 } coll_plan_ranks;
-enum { COLL_PLAN_ACCUM = 1 };   /* something is stored or sent in the accumulation type (f32 for f16, bf16 and fp8, else T) */
+enum {
+  COLL_PLAN_ACCUM = 1
+}; /* something is stored or sent in the accumulation type (f32 for f16, bf16
+      and fp8, else T) */
 
 typedef struct coll_plan_site {
   const char *file;
   uint32_t line, col;
-  const char *text;             /* the statement, on one line */
+  const char *text; /* the statement, on one line */
 } coll_plan_site;
 
 enum { COLL_ISA_V2, COLL_ISA_V3, COLL_ISA_V4, COLL_ISA_AARCH64, COLL_NUM_ISAS };
-enum { COLL_ANY = 255 };        /* dtype or op of a plan that only moves data */
+enum { COLL_ANY = 255 }; /* dtype or op of a plan that only moves data */
 typedef struct coll_kernel {
   uint8_t dtype, op, isa, pad[5];
   coll_kernel_fn fn;
@@ -264,16 +347,23 @@ typedef struct coll_kernel {
 typedef struct coll_plan {
   uint32_t abi, flags;
   const char *name, *contract, *source;
-  uint64_t contract_hash;       /* of the contract's name and clauses: what launches are compared by first */
-  uint32_t nbufs, nscalars, nlaunch, ncounts; /* ncounts: 1, or 0 when no clause needs a count */
-  uint32_t nranks_entries, nkernels, nsites, reduces; /* reduces: the contract uses `reduce`, so an op is asked for */
+  uint64_t contract_hash; /* of the contract's name and clauses: what launches
+                             are compared by first */
+  uint32_t nbufs, nscalars, nlaunch,
+      ncounts; /* ncounts: 1, or 0 when no clause needs a count */
+  uint32_t nranks_entries, nkernels, nsites,
+      reduces; /* reduces: the contract uses `reduce`, so an op is asked for */
   const coll_plan_ranks *ranks;
   const coll_kernel *kernels;
   const coll_plan_site *sites;
-  const char *launch_names;     /* comma separated */
-  uint64_t sizes_lo, sizes_hi;  /* `map { sizes a .. b }`: total bytes it is meant for */
+  const char *launch_names; /* comma separated */
+  uint64_t sizes_lo,
+      sizes_hi; /* `map { sizes a .. b }`: total bytes it is meant for */
 } coll_plan;
-enum { COLL_PLAN_VCOUNTS = 1 }; /* counts come from a launch array: the small protocol is never chosen by count */
+enum {
+  COLL_PLAN_VCOUNTS = 1
+}; /* counts come from a launch array: the small protocol is never chosen by
+      count */
 
 COLL_ASSERT(sizeof(coll_buf) == 32);
 COLL_ASSERT(sizeof(coll_size) == 32);
