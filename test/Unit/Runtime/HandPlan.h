@@ -117,6 +117,11 @@ public:
   const coll_plan &plan() const { return source; }
   coll_plan &change() { return source; } ///< to break it
   coll_plan_ranks &changeRanks(size_t i) { return ranks[i]; }
+  void setKernels(std::vector<coll_kernel> list) {
+    kernels = std::move(list);
+    source.kernels = kernels.data();
+    source.nkernels = uint32_t(kernels.size());
+  }
 
 private:
   void addRanks(const Schedule &schedule);
