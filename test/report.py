@@ -38,6 +38,8 @@ def readLitRun(path):
             yield name, "failed", ""
         elif skipped is not None:
             why = skipped.get("message") or ""
+            if why.startswith("Test not selected"):
+                continue  # by --filter: it was not meant to run
             # lit has no other word for a GTEST_SKIP.
             yield name, "skipped", "" if why == "User interrupt" else why
         else:
