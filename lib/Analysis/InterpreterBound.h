@@ -1,5 +1,4 @@
-//===- InterpreterBound.h - Exact results and what rounding may do -*- C++
-//-*-===//
+//===- InterpreterBound.h - Exact results and rounding ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Beside every number of the compute type goes a wider one, computed without

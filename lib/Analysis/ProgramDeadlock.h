@@ -1,5 +1,4 @@
-//===- ProgramDeadlock.h - Do programs get stuck on their FIFOs? -*- C++
-//-*-===//
+//===- ProgramDeadlock.h - Do programs get stuck? ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the blocks of all ranks against FIFOs of a given shape, counting slices

@@ -1,5 +1,4 @@
-//===- SchedulePlan.h - Which steps there are, and in which order -*- C++
-//-*-===//
+//===- SchedulePlan.h - Which steps, in which order -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The decisions of scheduling that concern several ranks, for one launch

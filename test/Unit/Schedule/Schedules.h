@@ -1,5 +1,4 @@
-//===- Schedules.h - Schedules of docs/Language.md as chunk graphs -*- C++
-//-*-===//
+//===- Schedules.h - docs/Language.md as chunk graphs -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef COLL_TEST_UNIT_SCHEDULE_SCHEDULES_H
 #define COLL_TEST_UNIT_SCHEDULE_SCHEDULES_H
