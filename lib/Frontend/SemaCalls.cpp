@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Frontend/SemaEmitter.h"
+#include "lib/Frontend/SemaWalk.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -176,6 +177,67 @@ Val Emitter::evalIntBuiltin(const CallExpr *expr, StringRef name) {
                      result);
   }
   return Val::make(Kind::Int, expr->range, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Let
+//===----------------------------------------------------------------------===//
+
+void Emitter::defineLet(const LetDecl *let) {
+  if (!let->name)
+    return;
+  if (!find(let->name.text) && mentionsAny(let->value, let->name.text)) {
+    error(Slug::Recursion, let->name.range,
+          "'" + let->name.text + "' needs its own value")
+        .emit();
+    defineValue(let->name, {});
+    return;
+  }
+  if (let->isFunction) {
+    Binding *binding = define(let->name);
+    binding->what = Binding::What::LetFunction;
+    binding->let = let;
+    binding->closure = binding->next;
+    probe([&] { checkLetFunction(let); });
+    return;
+  }
+  Val value = eval(let->value);
+  switch (value.kind) {
+  case Kind::List:
+    value.list = store(value.list);
+    break;
+  case Kind::Condition:
+  case Kind::Place:
+  case Kind::Value:
+    wrongKind(value, "an integer, a rank, a range, a list or an array");
+    value = {};
+    break;
+  default:
+    break;
+  }
+  if (value.isWhole()) {
+    wrongKind(value, "a range with two ends");
+    value = {};
+  }
+  defineValue(let->name, value);
+}
+
+/// Looks for what is wrong whatever the arguments are.
+void Emitter::checkLetFunction(const LetDecl *let) {
+  Restore restore(*this);
+  for (const Ident &param : let->params)
+    defineValue(param, {});
+  eval(let->value);
+}
+
+void Emitter::checkGlobalLet(const LetDecl *let) {
+  Restore restore(*this);
+  if (!let->isFunction) {
+    evalGlobal(let, let->name.range);
+    return;
+  }
+  enter(let, {});
+  checkLetFunction(let);
 }
 
 } // namespace coll::sema

@@ -1,4 +1,4 @@
-//===- SemaEmitter.cpp - Errors, places and regions -----------------------===//
+//===- SemaCore.cpp - Errors, places and regions -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Some things must be evaluated before it is known what is to be written: the
@@ -9,11 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Frontend/SemaEmitter.h"
+#include "lib/Frontend/SemaCore.h"
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/Sema.h"
-#include "lib/Frontend/SemaFunctions.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -48,13 +47,10 @@ StringRef describe(Kind kind) {
   llvm_unreachable("all kinds are listed");
 }
 
-Emitter::Emitter(const Globals &globals, MLIRContext &context,
-                 DiagnosticEngine &diags)
+Core::Core(const Globals &globals, MLIRContext &context,
+           DiagnosticEngine &diags)
     : globals(globals), diags(diags), builder(&context), ints(builder),
-      functions(std::make_unique<FunctionEmitter>(*this)),
       sink(diags.sources()) {}
-
-Emitter::~Emitter() = default;
 
 //===----------------------------------------------------------------------===//
 // Errors
@@ -91,7 +87,7 @@ static bool isAboutNames(Slug slug) {
          slug == Slug::Recursion || slug == Slug::BuiltInName;
 }
 
-Report Emitter::error(Slug slug, SourceRange range, const Twine &message) {
+Report Core::error(Slug slug, SourceRange range, const Twine &message) {
   bool isWanted = (!isNamesOnly || isAboutNames(slug)) &&
                   !(hasErrorLimit && isLimitReached) &&
                   said.emplace(slug, range.file, range.begin).second;
@@ -100,7 +96,7 @@ Report Emitter::error(Slug slug, SourceRange range, const Twine &message) {
                 env.frame);
 }
 
-void Emitter::wrongKind(const Val &val, const Twine &needed) {
+void Core::wrongKind(const Val &val, const Twine &needed) {
   if (val.isError())
     return;
   Report report = error(Slug::WrongKind, val.range,
@@ -110,7 +106,7 @@ void Emitter::wrongKind(const Val &val, const Twine &needed) {
     report.note(val.range, "it stands for one location on each rank of a list");
 }
 
-bool Emitter::spend(SourceRange range) {
+bool Core::spend(SourceRange range) {
   if (isExhausted)
     return false;
   if (++evaluations <= maxEvaluations)
@@ -127,11 +123,11 @@ bool Emitter::spend(SourceRange range) {
 // Places in the source
 //===----------------------------------------------------------------------===//
 
-StringRef Emitter::text(SourceRange range) const {
+StringRef Core::text(SourceRange range) const {
   return diags.sources().text(range);
 }
 
-Location Emitter::loc(SourceRange range) {
+Location Core::loc(SourceRange range) {
   Location place = UnknownLoc::get(builder.getContext());
   if (range.isValid()) {
     const SourceManager &sources = diags.sources();
@@ -149,8 +145,8 @@ Location Emitter::loc(SourceRange range) {
 // Regions
 //===----------------------------------------------------------------------===//
 
-void Emitter::inRegion(Region &region, SourceRange range,
-                       llvm::function_ref<void()> body) {
+void Core::inRegion(Region &region, SourceRange range,
+                    llvm::function_ref<void()> body) {
   if (region.empty())
     region.emplaceBlock();
   Block &block = region.front();
@@ -176,7 +172,7 @@ void Emitter::inRegion(Region &region, SourceRange range,
   --regionDepth;
 }
 
-std::unique_ptr<Block> Emitter::detached(llvm::function_ref<void()> body) {
+std::unique_ptr<Block> Core::detached(llvm::function_ref<void()> body) {
   auto block = std::make_unique<Block>();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(block.get());
@@ -186,11 +182,11 @@ std::unique_ptr<Block> Emitter::detached(llvm::function_ref<void()> body) {
   return block;
 }
 
-void Emitter::probe(llvm::function_ref<void()> body) { detached(body); }
+void Core::probe(llvm::function_ref<void()> body) { detached(body); }
 
-void Emitter::emitIf(Value condition, SourceRange range,
-                     llvm::function_ref<void()> thenBody,
-                     llvm::function_ref<void()> elseBody) {
+void Core::emitIf(Value condition, SourceRange range,
+                  llvm::function_ref<void()> thenBody,
+                  llvm::function_ref<void()> elseBody) {
   if (!condition) { // an error: look for more of them
     probe(thenBody);
     if (elseBody)
@@ -208,20 +204,20 @@ void Emitter::emitIf(Value condition, SourceRange range,
     fill(op.getElseRegion(), elseBody);
 }
 
-void Emitter::emitFor(Value lo, Value hi, Value step, SourceRange range,
-                      llvm::function_ref<void(Value)> body) {
+void Core::emitFor(Value lo, Value hi, Value step, SourceRange range,
+                   llvm::function_ref<void(Value)> body) {
   auto op = scf::ForOp::create(builder, loc(range), lo, hi,
                                step ? step : ints.constant(1));
   inRegion(op.getRegion(), range, [&] { body(op.getInductionVar()); });
 }
 
-Emitter::Side Emitter::side(llvm::function_ref<Val()> body) {
+Core::Side Core::side(llvm::function_ref<Val()> body) {
   Side result;
   result.code = detached([&] { result.val = body(); });
   return result;
 }
 
-Val Emitter::choose(Value condition, SourceRange range, Side a, Side b) {
+Val Core::choose(Value condition, SourceRange range, Side a, Side b) {
   Val &va = a.val, &vb = b.val;
   if (!condition || va.isError() || vb.isError())
     return {};
@@ -262,15 +258,15 @@ Val Emitter::choose(Value condition, SourceRange range, Side a, Side b) {
 // Assertions
 //===----------------------------------------------------------------------===//
 
-void Emitter::emitAssert(Value condition, Slug slug, SourceRange range,
-                         const Twine &message, ValueRange args) {
+void Core::emitAssert(Value condition, Slug slug, SourceRange range,
+                      const Twine &message, ValueRange args) {
   AssertOp::create(builder, loc(range), condition,
                    builder.getStringAttr(slugText(slug)),
                    builder.getStringAttr(message), args);
 }
 
-void Emitter::requireEqual(Value a, Value b, Slug slug, SourceRange range,
-                           StringRef message) {
+void Core::requireEqual(Value a, Value b, Slug slug, SourceRange range,
+                        StringRef message) {
   if (Ints::same(a, b))
     return;
   std::optional<int64_t> ca = Ints::constantOf(a), cb = Ints::constantOf(b);

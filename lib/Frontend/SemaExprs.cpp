@@ -11,6 +11,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/Sema.h"
+#include "lib/Frontend/SemaFunctions.h"
 
 #include "llvm/ADT/ScopeExit.h"
 
@@ -19,6 +20,13 @@ using llvm::StringRef;
 using llvm::Twine;
 
 namespace coll::sema {
+
+Emitter::Emitter(const Globals &globals, MLIRContext &context,
+                 DiagnosticEngine &diags)
+    : Core(globals, context, diags),
+      functions(std::make_unique<FunctionEmitter>(*this)) {}
+
+Emitter::~Emitter() = default;
 
 /// The stack has room for this many evaluations in one another.
 static constexpr unsigned maxDepth = 3000;

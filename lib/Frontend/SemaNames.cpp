@@ -8,10 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Frontend/SemaEmitter.h"
+#include "lib/Frontend/SemaCore.h"
 
 #include "lib/Frontend/Sema.h"
-#include "lib/Frontend/SemaWalk.h"
 
 using namespace mlir;
 using llvm::StringRef;
@@ -19,7 +18,7 @@ using llvm::Twine;
 
 namespace coll::sema {
 
-const Binding *Emitter::find(StringRef name) const {
+const Binding *Core::find(StringRef name) const {
   unsigned steps = 0;
   const Binding *b = env.names;
   for (; b && b->name != name; b = b->next)
@@ -29,11 +28,11 @@ const Binding *Emitter::find(StringRef name) const {
   return b;
 }
 
-const Decl *Emitter::findGlobal(StringRef name) const {
+const Decl *Core::findGlobal(StringRef name) const {
   return globals.find(name, currentFile());
 }
 
-Binding *Emitter::define(const Ident &name) {
+Binding *Core::define(const Ident &name) {
   if (!name) {
     // Was an error of syntax.
   } else if (findBuiltin(name.text)) {
@@ -57,12 +56,12 @@ Binding *Emitter::define(const Ident &name) {
   return &binding;
 }
 
-void Emitter::defineValue(const Ident &name, Val value) {
+void Core::defineValue(const Ident &name, Val value) {
   // The value first: it must not see the name.
   define(name)->value = std::move(value);
 }
 
-const Binding *Emitter::copyNames(llvm::ArrayRef<const Binding *> chain) {
+const Binding *Core::copyNames(llvm::ArrayRef<const Binding *> chain) {
   const Binding *copied = nullptr;
   evaluations += chain.size() >> 4;
   for (const Binding *b : llvm::reverse(chain)) {
@@ -73,8 +72,8 @@ const Binding *Emitter::copyNames(llvm::ArrayRef<const Binding *> chain) {
   return copied;
 }
 
-void Emitter::unknownName(StringRef name, SourceRange range, StringRef what,
-                          llvm::function_ref<void(Suggestion &)> offer) {
+void Core::unknownName(StringRef name, SourceRange range, StringRef what,
+                       llvm::function_ref<void(Suggestion &)> offer) {
   Suggestion suggestion(name);
   offer(suggestion);
   Report report =
@@ -99,8 +98,8 @@ void Emitter::unknownName(StringRef name, SourceRange range, StringRef what,
 // Calls
 //===----------------------------------------------------------------------===//
 
-bool Emitter::checkArity(StringRef name, size_t given, size_t least,
-                         size_t most, SourceRange callSite, const Decl *decl) {
+bool Core::checkArity(StringRef name, size_t given, size_t least, size_t most,
+                      SourceRange callSite, const Decl *decl) {
   if (given >= least && given <= most)
     return true;
   std::string wanted = std::to_string(least);
@@ -117,7 +116,7 @@ bool Emitter::checkArity(StringRef name, size_t given, size_t least,
   return false;
 }
 
-bool Emitter::mayCall(const Decl *decl, SourceRange callSite) {
+bool Core::mayCall(const Decl *decl, SourceRange callSite) {
   for (const Frame *f = env.frame; f; f = f->caller)
     if (f->decl == decl) {
       const auto *let = dyn_cast<LetDecl>(decl);
@@ -142,7 +141,7 @@ bool Emitter::mayCall(const Decl *decl, SourceRange callSite) {
   return true;
 }
 
-Frame *Emitter::enter(const Decl *decl, SourceRange callSite) {
+Frame *Core::enter(const Decl *decl, SourceRange callSite) {
   Frame &frame = frames.emplace_back();
   frame.caller = env.frame;
   frame.decl = decl;
@@ -156,67 +155,6 @@ Frame *Emitter::enter(const Decl *decl, SourceRange callSite) {
   env.frame = &frame;
   env.names = nullptr;
   return &frame;
-}
-
-//===----------------------------------------------------------------------===//
-// Let
-//===----------------------------------------------------------------------===//
-
-void Emitter::defineLet(const LetDecl *let) {
-  if (!let->name)
-    return;
-  if (!find(let->name.text) && mentionsAny(let->value, let->name.text)) {
-    error(Slug::Recursion, let->name.range,
-          "'" + let->name.text + "' needs its own value")
-        .emit();
-    defineValue(let->name, {});
-    return;
-  }
-  if (let->isFunction) {
-    Binding *binding = define(let->name);
-    binding->what = Binding::What::LetFunction;
-    binding->let = let;
-    binding->closure = binding->next;
-    probe([&] { checkLetFunction(let); });
-    return;
-  }
-  Val value = eval(let->value);
-  switch (value.kind) {
-  case Kind::List:
-    value.list = store(value.list);
-    break;
-  case Kind::Condition:
-  case Kind::Place:
-  case Kind::Value:
-    wrongKind(value, "an integer, a rank, a range, a list or an array");
-    value = {};
-    break;
-  default:
-    break;
-  }
-  if (value.isWhole()) {
-    wrongKind(value, "a range with two ends");
-    value = {};
-  }
-  defineValue(let->name, value);
-}
-
-/// Looks for what is wrong whatever the arguments are.
-void Emitter::checkLetFunction(const LetDecl *let) {
-  Restore restore(*this);
-  for (const Ident &param : let->params)
-    defineValue(param, {});
-  eval(let->value);
-}
-
-void Emitter::checkGlobalLet(const LetDecl *let) {
-  Restore restore(*this);
-  if (!let->isFunction) {
-    evalGlobal(let, let->name.range);
-    return;
-  }
-  enter(let, {});
-  checkLetFunction(let);
 }
 
 } // namespace coll::sema
