@@ -31,7 +31,58 @@ public:
     }
     words.push_back(uint32_t(word.base));
   }
+  void addStep(const Step &step, uint32_t number, bool isToken);
+  /// The word of the first step; those of all are added to `steps`.
+  uint32_t addBlock(const std::vector<Step> &block, const Schedule &schedule,
+                    std::vector<uint32_t> &steps);
 };
+
+void HandPlan::Table::addStep(const Step &step, uint32_t number, bool isToken) {
+  uint32_t begin = size();
+  add(isToken ? kTokenShape : 0);
+  add(number);
+  add(step.site);
+  add(step.chunk);
+  add(1);
+  add(step.size);
+  add(uint32_t(step.sources.size()));
+  add(uint32_t(step.sinks.size()));
+  add(uint32_t(step.waits.size()));
+  uint32_t lengthWord = size();
+  add(0);
+  for (const std::vector<Port> *side : {&step.sources, &step.sinks})
+    for (const Port &port : *side) {
+      add(uint32_t(port.kind));
+      add(port.place);
+      add(port.part);
+    }
+  for (auto [other, count] : step.waits) {
+    add(other);
+    add(count);
+  }
+  words[lengthWord] = size() - begin;
+}
+
+uint32_t HandPlan::Table::addBlock(const std::vector<Step> &block,
+                                   const Schedule &schedule,
+                                   std::vector<uint32_t> &steps) {
+  std::set<uint32_t> ends;
+  for (const Step &step : block)
+    for (const Port &port : step.sources)
+      if (port.kind == Port::Channel)
+        ends.insert(uint32_t(port.place.base));
+  for (uint32_t end : ends)
+    add(end);
+  add(uint32_t(ends.size()));
+  uint32_t first = size();
+  for (const Step &step : block) {
+    const coll_plan_size &extent = schedule.sizes[size_t(step.size.base)];
+    bool isToken = extent.kind == COLL_SIZE_CONST && extent.value == 0;
+    steps.push_back(size());
+    addStep(step, uint32_t(steps.size()) - 1, isToken);
+  }
+  return first;
+}
 
 template <typename T> const T *HandPlan::keep(std::vector<T> values) {
   auto &pool = [&]() -> auto & {
@@ -70,44 +121,8 @@ coll_class HandPlan::makeClass(const Class &cls, const Schedule &schedule) {
   }
   std::vector<uint32_t> entries;
   for (const std::vector<Step> &block : cls.blocks) {
-    std::set<uint32_t> ends;
-    for (const Step &step : block)
-      for (const Port &port : step.sources)
-        if (port.kind == Port::Channel)
-          ends.insert(uint32_t(port.place.base));
-    for (uint32_t end : ends)
-      table.add(end);
-    table.add(uint32_t(ends.size()));
-    entries.push_back(table.size());
+    entries.push_back(table.addBlock(block, schedule, steps));
     entries.push_back(uint32_t(block.size()));
-    for (const Step &step : block) {
-      uint32_t begin = table.size();
-      const coll_plan_size &size = schedule.sizes[size_t(step.size.base)];
-      bool isToken = size.kind == COLL_SIZE_CONST && size.value == 0;
-      table.add(isToken ? kTokenShape : 0);
-      table.add(uint32_t(steps.size()));
-      table.add(step.site);
-      table.add(step.chunk);
-      table.add(1);
-      table.add(step.size);
-      table.add(uint32_t(step.sources.size()));
-      table.add(uint32_t(step.sinks.size()));
-      table.add(uint32_t(step.waits.size()));
-      uint32_t lengthWord = table.size();
-      table.add(0);
-      for (const std::vector<Port> *side : {&step.sources, &step.sinks})
-        for (const Port &port : *side) {
-          table.add(uint32_t(port.kind));
-          table.add(port.place);
-          table.add(port.part);
-        }
-      for (auto [other, count] : step.waits) {
-        table.add(other);
-        table.add(count);
-      }
-      table.words[lengthWord] = table.size() - begin;
-      steps.push_back(begin);
-    }
   }
   result.program_blocks = uint32_t(cls.blocks.size());
   for (uint32_t &entry : result.entry)

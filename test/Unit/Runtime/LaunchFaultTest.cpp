@@ -18,127 +18,6 @@
 
 using namespace coll::test;
 
-static void expectContains(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos)
-      << "'" << part << "' is not in:\n"
-      << text;
-}
-
-/// Launches an all-reduce and returns its status.
-static coll_status allreduce(const coll_plan &plan, coll_comm *comm,
-                             size_t count, coll_dtype dtype = COLL_I32,
-                             coll_op op = COLL_SUM) {
-  std::vector<double> in(count), out(count);
-  Call call(dtype, op);
-  call.in(in.data()).out(out.data()).count(count);
-  return coll_launch(&plan, call, comm, nullptr);
-}
-
-//===----------------------------------------------------------------------===//
-// Ranks that call differently
-//===----------------------------------------------------------------------===//
-
-/// Rank 1's call differs from the others'; everyone must be told how.
-static void expectMismatch(
-    const std::function<coll_status(coll_comm *comm, bool isOdd)> &launch,
-    const std::vector<std::string> &parts) {
-  onThreads(3, [&](int rank, coll_comm *comm) {
-    EXPECT_EQ(launch(comm, rank == 1), COLL_MISMATCH);
-    coll_error error = errorOf(comm);
-    EXPECT_EQ(error.status, COLL_MISMATCH);
-    for (const std::string &part : parts)
-      expectContains(error.text, part);
-  });
-}
-
-TEST(Mismatch, CountOnBulkRings) {
-  HandPlan plan({ringAllreduce(3)});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(plan.plan(), comm, isOdd ? 100000 : 100001);
-      },
-      {"count 100000", "count 100001", "rank 1"});
-}
-
-TEST(Mismatch, CountOnSmallRings) {
-  HandPlan plan({ringAllreduce(3)});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(plan.plan(), comm, isOdd ? 7 : 8);
-      },
-      {"count 7", "count 8", "rank 1"});
-}
-
-TEST(Mismatch, OneRankOnSmallRings) {
-  HandPlan plan({ringAllreduce(3)});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(plan.plan(), comm, isOdd ? 8 : 100000);
-      },
-      {"count 8", "count 100000"});
-}
-
-TEST(Mismatch, Dtype) {
-  HandPlan plan({ringAllreduce(3)});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(plan.plan(), comm, 50, isOdd ? COLL_F32 : COLL_I32);
-      },
-      {"dtype", "f32", "i32"});
-}
-
-TEST(Mismatch, Op) {
-  HandPlan plan({ringAllreduce(3)});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(plan.plan(), comm, 50, COLL_I32,
-                         isOdd ? COLL_MAX : COLL_SUM);
-      },
-      {"op", "max", "sum"});
-}
-
-TEST(Mismatch, Plan) {
-  Schedule other = ringAllreduce(3);
-  other.name = "another_ring";
-  HandPlan plan({ringAllreduce(3)}), another({other});
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(isOdd ? another.plan() : plan.plan(), comm, 50);
-      },
-      {"plan", "hand_ring", "another_ring"});
-}
-
-TEST(Mismatch, ContractWithoutACommonChannel) {
-  Schedule other = ringAllreduce(3);
-  other.name = "reversed_ring";
-  other.classes[0].sends = {{Word::ofRank(-1, 3), 5}};
-  other.classes[0].recvs = {{Word::ofRank(1, 3), 5}};
-  HandPlan plan({ringAllreduce(3)}), another({other});
-  // The first launch of each connects channels, which the others lack.
-  expectMismatch(
-      [&](coll_comm *comm, bool isOdd) {
-        return allreduce(isOdd ? another.plan() : plan.plan(), comm, 50);
-      },
-      {"hand_ring", "reversed_ring"});
-}
-
-TEST(Mismatch, Root) {
-  HandPlan plan({chainBroadcast(3)});
-  onThreads(3, [&](int rank, coll_comm *comm) {
-    std::vector<int32_t> in(10), out(10);
-    Call call;
-    call.in(in.data()).out(out.data()).count(10).root(rank == 1 ? 2 : 0);
-    // A root that only sends is done before anyone can find out.
-    if (coll_launch(&plan.plan(), call, comm, nullptr) == COLL_OK) {
-      EXPECT_NE(rank, 1);
-    }
-    coll_error error = awaitError(comm);
-    EXPECT_EQ(error.status, COLL_MISMATCH);
-    expectContains(error.text, "launch values 2");
-    expectContains(error.text, "launch values 0");
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Ranks that are late, dead or stopped
 //===----------------------------------------------------------------------===//
@@ -160,7 +39,7 @@ TEST(Late, RankThatNeverCalls) {
         EXPECT_NE(std::string(error.where).find("hand.coll:1"),
                   std::string::npos);
       },
-      300);
+      1500);
 }
 
 TEST(Late, RankThatNeverConnects) {
@@ -176,7 +55,7 @@ TEST(Late, RankThatNeverConnects) {
         expectContains(error.text, "hand_ring");
         expectContains(error.text, "rank 2 is before launch 1");
       },
-      300);
+      1500);
 }
 
 TEST(Late, RankThatHasLeft) {
@@ -225,7 +104,7 @@ TEST(Late, StoppedRank) {
         if (rank == 0)
           kill(stopped->load(), SIGKILL);
       },
-      500);
+      1500);
   munmap(stopped, 4096);
   EXPECT_EQ(ends, (std::vector<std::string>{"", "signal 9", ""}));
 }
@@ -371,7 +250,7 @@ TEST(Leftovers, NothingAfterGoodAndBadEnds) {
             awaitError(comm);
           }
         },
-        100);
+        700);
   };
   good(); // whatever the C library keeps once
   Holdings before = Holdings::now();

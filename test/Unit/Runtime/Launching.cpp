@@ -78,6 +78,20 @@ void checkAllreduce(const coll_plan &plan, int rank, coll_comm *comm,
       << "rank " << rank << ", count " << count << ", in place " << inPlace;
 }
 
+coll_status allreduce(const coll_plan &plan, coll_comm *comm, size_t count,
+                      coll_dtype dtype, coll_op op) {
+  std::vector<double> in(count), out(count);
+  Call call(dtype, op);
+  call.in(in.data()).out(out.data()).count(count);
+  return coll_launch(&plan, call, comm, nullptr);
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos)
+      << "'" << part << "' is not in:\n"
+      << text;
+}
+
 size_t elemsFrom(int p, int q) {
   return size_t((p * 7 + q * 3) % 5) * (p == q ? 1 : 70001);
 }

@@ -33,6 +33,12 @@ std::vector<int32_t> sumOf(int nranks, size_t count);
 void checkAllreduce(const coll_plan &plan, int rank, coll_comm *comm,
                     size_t count, bool inPlace = false);
 
+/// An all-reduce of `count` elements on whatever memory; returns its status.
+coll_status allreduce(const coll_plan &plan, coll_comm *comm, size_t count,
+                      coll_dtype dtype = COLL_I32, coll_op op = COLL_SUM);
+
+void expectContains(const std::string &text, const std::string &part);
+
 /// n[p, q] of the alltoallv of tests: some zero, some many slots.
 size_t elemsFrom(int p, int q);
 void checkAlltoallv(const coll_plan &plan, int rank, coll_comm *comm,
