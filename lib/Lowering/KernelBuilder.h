@@ -1,8 +1,10 @@
 //===- KernelBuilder.h - The kernels of a plan ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One kernel per (dtype, op, instruction set): it walks its block's steps, once per round, and calls the function of each step's shape, which the
-// optimizer inlines where it pays. Functions of shapes that only move bytes are shared by all dtypes and ops.
+// One kernel per (dtype, op, instruction set): it walks its block's steps, once
+// per round, and calls the function of each step's shape, which the optimizer
+// inlines where it pays. Functions of shapes that only move bytes are shared by
+// all dtypes and ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_KERNELBUILDER_H
@@ -15,9 +17,9 @@
 namespace coll::lowering {
 
 struct KernelRequest {
-  std::string plan;                 // the C name of the plan, prefix of all symbols
-  std::vector<Format> dtypes;       // empty: the plan only moves data
-  std::vector<ReduceOp> ops;        // empty: the plan does not reduce
+  std::string plan;           // the C name of the plan, prefix of all symbols
+  std::vector<Format> dtypes; // empty: the plan only moves data
+  std::vector<ReduceOp> ops;  // empty: the plan does not reduce
   std::vector<Isa> isas;
   bool countBytes = false;
 };
@@ -34,10 +36,13 @@ struct KernelModule {
 };
 
 /// Integer dtypes are left out when a shape needs floating point.
-KernelModule buildKernels(mlir::MLIRContext *context, const std::vector<StepShape> &shapes, const std::vector<Function> &functions,
+KernelModule buildKernels(mlir::MLIRContext *context,
+                          const std::vector<StepShape> &shapes,
+                          const std::vector<Function> &functions,
                           const KernelRequest &request);
 
-/// Whether some shape computes, whatever the op.
+/// Whether some shape computes, whatever the op. `reduces`: elements, with the
+/// launch's op.
 bool needsDtype(const std::vector<StepShape> &shapes, bool reduces);
 
 void loadKernelDialects(mlir::MLIRContext *context);

@@ -1,16 +1,18 @@
 //===- StepBuilder.cpp - One function per shape of step -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A chunk of U units is cut into one share per instance, a share into rounds, a round into slices; this function does one round of one share:
+// A chunk of U units is cut into one share per instance, a share into rounds, a
+// round into slices; this function does one round of one share:
 //
-//   begin, bytes = where the piece lies in the part and how much it is (its last unit may be partial)
-//   for pos in 0 .. bytes step slice:
-//     for each receive: payload = recvAcquire        for each send: payload = sendAcquire
-//     inner loop over the elements of the slice
-//     for each send: sendPublish                     for each receive: recvRelease
+//   begin, bytes = where the piece lies in the part and how much it is (its
+//   last unit may be partial) for pos in 0 .. bytes step slice:
+//     for each receive: payload = recvAcquire        for each send: payload =
+//     sendAcquire inner loop over the elements of the slice for each send:
+//     sendPublish                     for each receive: recvRelease
 //
-// Both ends of a message compute the same slices from (chunk, slice_units), so a piece of zero bytes has no slices on either end. Sends publish
-// before receives return their credits: the next rank's data is on the critical path.
+// Both ends of a message compute the same slices from (chunk, slice_units), so
+// a piece of zero bytes has no slices on either end. Sends publish before
+// receives return their credits: the next rank's data is on the critical path.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,24 +28,34 @@ using namespace mlir;
 namespace {
 class StepEmitter {
 public:
-  StepEmitter(ModuleOp module, const Primitives &primitives, const StepShape &shape, const Variant &variant, const std::vector<Function> &functions)
-      : b(module.getContext()), module(module), primitives(primitives), shape(shape), variant(variant), functions(functions) {}
+  StepEmitter(ModuleOp module, const Primitives &primitives,
+              const StepShape &shape, const Variant &variant,
+              const std::vector<Function> &functions)
+      : b(module.getContext()), module(module), primitives(primitives),
+        shape(shape), variant(variant), functions(functions) {}
   func::FuncOp build(StringRef name);
 
 private:
   /// Code for one port, written out or inside a loop over ports.
-  using PortCode = llvm::function_ref<void(Value port, Value index, unsigned number)>;
+  using PortCode =
+      llvm::function_ref<void(Value port, Value index, unsigned number)>;
   void locate();
   void slices();
   void forEachPort(bool sinks, PortCode code);
-  void forChannels(const PortShape &port, Value words, llvm::function_ref<void()> code);
+  void forChannels(const PortShape &port, Value words,
+                   llvm::function_ref<void()> code);
   Value pointerOf(const PortShape &shape, Value port, bool sink);
   Value memoryPointer(Value port, ElemType type);
   Value channelPointer(Value port, bool sink);
   Value endOf(Value port, bool sink);
   Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
-  Value isChannel(Value port) { return b.eq(b.field(b.i32(), port, kPortKind * 4), b.cst(kPortChannel, b.i32())); }
-  unsigned bytesOfType(ElemType type) { return variant.move ? 1 : bytesOf(resolve(type, variant.dtype)); }
+  Value isChannel(Value port) {
+    return b.eq(b.field(b.i32(), port, kPortKind * 4),
+                b.cst(kPortChannel, b.i32()));
+  }
+  unsigned bytesOfType(ElemType type) {
+    return variant.move ? 1 : bytesOf(resolve(type, variant.dtype));
+  }
   unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
   Value operandOf(Value index);
   void countBytes(const TileOperands &tile);
@@ -58,23 +70,27 @@ private:
   const std::vector<Function> &functions;
   func::FuncOp fn;
   Value args, inst, block, instance, words, round;
-  Value begin, bytes, elemsOfPart; // of the piece, relative to its part; elements of a part
-  Value position, progress;        // of the slice in the piece
+  Value begin, bytes,
+      elemsOfPart; // of the piece, relative to its part; elements of a part
+  Value position, progress; // of the slice in the piece
   Block *leave = nullptr;
 };
 } // namespace
 
 /// begin, bytes: chunk -> share -> round.
 void StepEmitter::locate() {
-  Value size = b.at(b.pointerField(args, offsetof(coll_args, sizes)), b.mul(word(words, kStepSize), b.cst(sizeof(coll_size))));
-  Value q = b.field(b.i64(), size, offsetof(coll_size, units_q)), r = b.field32(size, offsetof(coll_size, units_r));
+  Value size = b.at(b.pointerField(args, offsetof(coll_args, sizes)),
+                    b.mul(word(words, kStepSize), b.cst(sizeof(coll_size))));
+  Value q = b.field(b.i64(), size, offsetof(coll_size, units_q)),
+        r = b.field32(size, offsetof(coll_size, units_r));
   elemsOfPart = b.field(b.i64(), size, offsetof(coll_size, elems));
   Value chunk = word(words, kStepChunk);
   Value chunkBegin = b.add(b.mul(chunk, q), b.umin(chunk, r));
   Value units = b.add(q, b.zext(b.ult(chunk, r), b.i64()));
 
   Value instances = b.field32(inst, offsetof(coll_inst, ninstances));
-  auto ifOp = scf::IfOp::create(b, TypeRange{b.i64(), b.i64()}, b.ugt(instances, b.cst(1)), true);
+  auto ifOp = scf::IfOp::create(b, TypeRange{b.i64(), b.i64()},
+                                b.ugt(instances, b.cst(1)), true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(ifOp.thenBlock());
@@ -90,15 +106,20 @@ void StepEmitter::locate() {
   Value pieceUnits = b.umin(b.sub(ifOp.getResult(1), done), roundUnits);
   Value first = b.add(b.add(chunkBegin, ifOp.getResult(0)), done);
   begin = b.mul(first, b.cst(COLL_UNIT_BYTES));
-  Value isLast = b.eq(b.add(first, pieceUnits), b.field(b.i64(), size, offsetof(coll_size, units)));
+  Value isLast = b.eq(b.add(first, pieceUnits),
+                      b.field(b.i64(), size, offsetof(coll_size, units)));
   Value hasSome = b.ne(pieceUnits, b.cst(0));
-  Value missing = b.sub(b.cst(COLL_UNIT_BYTES), b.field32(size, offsetof(coll_size, tail_bytes)));
-  bytes = b.sub(b.mul(pieceUnits, b.cst(COLL_UNIT_BYTES)), b.select(b.and_(isLast, hasSome), missing, b.cst(0)));
+  Value missing = b.sub(b.cst(COLL_UNIT_BYTES),
+                        b.field32(size, offsetof(coll_size, tail_bytes)));
+  bytes = b.sub(b.mul(pieceUnits, b.cst(COLL_UNIT_BYTES)),
+                b.select(b.and_(isLast, hasSome), missing, b.cst(0)));
 }
 
 Value StepEmitter::endOf(Value port, bool sink) {
-  Value count = b.field32(inst, sink ? offsetof(coll_inst, nsend) : offsetof(coll_inst, nrecv));
-  Value ends = b.pointerField(inst, sink ? offsetof(coll_inst, send_ends) : offsetof(coll_inst, recv_ends));
+  Value count = b.field32(inst, sink ? offsetof(coll_inst, nsend)
+                                     : offsetof(coll_inst, nrecv));
+  Value ends = b.pointerField(inst, sink ? offsetof(coll_inst, send_ends)
+                                         : offsetof(coll_inst, recv_ends));
   Value index = b.add(b.mul(instance, count), word(port, kPortA));
   return b.at(ends, b.mul(index, b.cst(sizeof(coll_end))));
 }
@@ -106,44 +127,62 @@ Value StepEmitter::endOf(Value port, bool sink) {
 void StepEmitter::leaveIfNull(Value pointer) {
   Block *go = b.newBlock();
   Value null = LLVM::ZeroOp::create(b, b.ptr());
-  b.branchIf(LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, pointer, null), leave, go);
+  b.branchIf(LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, pointer, null),
+             leave, go);
   b.startBlock(go);
 }
 
 Value StepEmitter::channelPointer(Value port, bool sink) {
   func::FuncOp acquire = sink ? primitives.sendAcquire : primitives.recvAcquire;
-  Value pointer = func::CallOp::create(b, acquire, ValueRange{inst, block, args, endOf(port, sink), progress}).getResult(0);
+  Value pointer = func::CallOp::create(b, acquire,
+                                       ValueRange{inst, block, args,
+                                                  endOf(port, sink), progress})
+                      .getResult(0);
   leaveIfNull(pointer);
   return pointer;
 }
 
-/// Scratch holds one piece, so it starts where the piece starts; buffers hold whole parts.
+/// Scratch holds one piece, so it starts where the piece starts; buffers hold
+/// whole parts.
 Value StepEmitter::memoryPointer(Value port, ElemType type) {
   Value place = word(port, kPortA), part = word(port, kPortB);
   unsigned own = bytesOfType(type), element = elementBytes();
-  auto scaled = [&](Value byteOffset) { return own == element ? byteOffset : b.mul(b.udiv(byteOffset, b.cst(element)), b.cst(own)); };
-  auto ifOp = scf::IfOp::create(b, TypeRange{b.ptr()}, b.eq(place, b.cst(kScratch)), true);
+  auto scaled = [&](Value byteOffset) {
+    return own == element
+               ? byteOffset
+               : b.mul(b.udiv(byteOffset, b.cst(element)), b.cst(own));
+  };
+  auto ifOp = scf::IfOp::create(b, TypeRange{b.ptr()},
+                                b.eq(place, b.cst(kScratch)), true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
-  Value slots = b.field32(inst, offsetof(coll_inst, scratch_slots)), slotBytes = b.field32(inst, offsetof(coll_inst, scratch_slot_bytes));
+  Value slots = b.field32(inst, offsetof(coll_inst, scratch_slots)),
+        slotBytes = b.field32(inst, offsetof(coll_inst, scratch_slot_bytes));
   Value slot = b.add(b.mul(instance, slots), part);
-  Value scratch = b.at(b.pointerField(inst, offsetof(coll_inst, scratch)), b.mul(slot, slotBytes));
+  Value scratch = b.at(b.pointerField(inst, offsetof(coll_inst, scratch)),
+                       b.mul(slot, slotBytes));
   scf::YieldOp::create(b, ValueRange{b.at(scratch, scaled(position))});
   b.setInsertionPointToStart(ifOp.elseBlock());
-  Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)), b.mul(place, b.cst(sizeof(coll_buf))));
+  Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
+                      b.mul(place, b.cst(sizeof(coll_buf))));
   Value displ = b.field(b.i64(), buffer, offsetof(coll_buf, displ));
-  auto packed = scf::IfOp::create(b, TypeRange{b.i64()}, b.eq(displ, b.cst(0)), true);
+  auto packed =
+      scf::IfOp::create(b, TypeRange{b.i64()}, b.eq(displ, b.cst(0)), true);
   {
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(packed.thenBlock());
     scf::YieldOp::create(b, ValueRange{b.mul(part, elemsOfPart)});
     b.setInsertionPointToStart(packed.elseBlock());
     Value table = LLVM::IntToPtrOp::create(b, b.ptr(), displ);
-    scf::YieldOp::create(b, ValueRange{b.field(b.i64(), b.at(table, b.mul(part, b.cst(8))), 0)});
+    scf::YieldOp::create(
+        b, ValueRange{b.field(b.i64(), b.at(table, b.mul(part, b.cst(8))), 0)});
   }
-  Value partBytes = b.mul(packed.getResult(0), b.field32(buffer, offsetof(coll_buf, elem_bytes)));
+  Value partBytes = b.mul(packed.getResult(0),
+                          b.field32(buffer, offsetof(coll_buf, elem_bytes)));
   Value offset = b.add(partBytes, b.add(begin, position));
-  scf::YieldOp::create(b, ValueRange{b.at(b.pointerField(buffer, offsetof(coll_buf, ptr)), offset)});
+  scf::YieldOp::create(
+      b, ValueRange{
+             b.at(b.pointerField(buffer, offsetof(coll_buf, ptr)), offset)});
   return ifOp.getResult(0);
 }
 
@@ -153,8 +192,10 @@ Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
   if (p.place == PortShape::Memory)
     return memoryPointer(port, p.type);
   if (p.place == PortShape::Scalar)
-    return b.at(b.at(args, offsetof(coll_args, scalar)), b.mul(word(port, kPortA), b.cst(8)));
-  Block *channel = b.newBlock(), *memory = b.newBlock(), *join = b.newBlock({b.ptr()});
+    return b.at(b.at(args, offsetof(coll_args, scalar)),
+                b.mul(word(port, kPortA), b.cst(8)));
+  Block *channel = b.newBlock(), *memory = b.newBlock(),
+        *join = b.newBlock({b.ptr()});
   b.branchIf(isChannel(port), channel, memory);
   b.startBlock(channel);
   b.branch(join, channelPointer(port, sink));
@@ -178,7 +219,8 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
     return;
   }
   Value count = sinks ? word(words, kStepNumSinks) : numSources;
-  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(), *after = b.newBlock();
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
+        *after = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
   b.startBlock(head);
   Value index = head->getArgument(0);
@@ -190,7 +232,8 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
 }
 
 /// Runs `code` if the port is a channel; decided here when the shape says so.
-void StepEmitter::forChannels(const PortShape &p, Value port, llvm::function_ref<void()> code) {
+void StepEmitter::forChannels(const PortShape &p, Value port,
+                              llvm::function_ref<void()> code) {
   if (p.place == PortShape::Memory || p.place == PortShape::Scalar)
     return;
   if (p.place == PortShape::Channel)
@@ -205,17 +248,24 @@ void StepEmitter::forChannels(const PortShape &p, Value port, llvm::function_ref
 
 void StepEmitter::releaseAll() {
   forEachPort(true, [&](Value port, Value, unsigned i) {
-    forChannels(shape.sinks[i], port, [&] { func::CallOp::create(b, primitives.sendPublish, ValueRange{args, endOf(port, true)}); });
+    forChannels(shape.sinks[i], port, [&] {
+      func::CallOp::create(b, primitives.sendPublish,
+                           ValueRange{args, endOf(port, true)});
+    });
   });
   forEachPort(false, [&](Value port, Value, unsigned i) {
-    forChannels(shape.sources[i], port, [&] { func::CallOp::create(b, primitives.recvRelease, ValueRange{args, endOf(port, false)}); });
+    forChannels(shape.sources[i], port, [&] {
+      func::CallOp::create(b, primitives.recvRelease,
+                           ValueRange{args, endOf(port, false)});
+    });
   });
 }
 
 /// Which operand of a fold over all sources source `index` is.
 Value StepEmitter::operandOf(Value index) {
   Value shift = word(words, kStepShift), back = b.sub(index, shift);
-  return b.select(b.ult(index, shift), b.add(back, word(words, kStepNumSources)), back);
+  return b.select(b.ult(index, shift),
+                  b.add(back, word(words, kStepNumSources)), back);
 }
 
 /// Elements times ports times what an element takes, on either side.
@@ -227,12 +277,14 @@ void StepEmitter::countBytes(const TileOperands &tile) {
         bytes = b.add(bytes, b.mul(tile.elements, b.cst(bytesOfType(p.type))));
     return count ? b.mul(bytes, count) : bytes;
   };
-  Value read = sum(shape.sources, tile.numSources), written = sum(shape.sinks, tile.numSinks);
+  Value read = sum(shape.sources, tile.numSources),
+        written = sum(shape.sinks, tile.numSinks);
   func::CallOp::create(b, primitives.countBytes, ValueRange{read, written});
 }
 
 void StepEmitter::slices() {
-  Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), b.cst(COLL_UNIT_BYTES));
+  Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
+                           b.cst(COLL_UNIT_BYTES));
   TileOperands tile;
   if (shape.loopSources) {
     tile.numSources = word(words, kStepNumSources);
@@ -243,7 +295,9 @@ void StepEmitter::slices() {
     tile.sinkArray = b.array(b.ptr(), tile.numSinks);
   }
   tile.numRanks = b.field32(inst, offsetof(coll_inst, nranks));
-  tile.factor = b.field(b.getF64Type(), args, offsetof(coll_args, scalar) + 8 * (COLL_MAX_SCALARS - 1));
+  tile.factor =
+      b.field(b.getF64Type(), args,
+              offsetof(coll_args, scalar) + 8 * (COLL_MAX_SCALARS - 1));
   Value step = b.shl(word(words, kStepNumber), b.cst(40));
 
   Block *head = b.newBlock({b.i64(), b.i64()}), *done = b.newBlock();
@@ -255,30 +309,41 @@ void StepEmitter::slices() {
   Value current = b.umin(b.sub(bytes, position), sliceBytes);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {
-      Value pointer = pointerOf(sinks ? shape.sinks[i] : shape.sources[i], port, sinks);
+      Value pointer =
+          pointerOf(sinks ? shape.sinks[i] : shape.sources[i], port, sinks);
       if (!index)
         (sinks ? tile.sinks : tile.sources).push_back(pointer);
       else
-        b.setField(pointer, b.at(sinks ? tile.sinkArray : tile.sourceArray, b.mul(sinks ? index : operandOf(index), b.cst(8))), 0);
+        b.setField(pointer,
+                   b.at(sinks ? tile.sinkArray : tile.sourceArray,
+                        b.mul(sinks ? index : operandOf(index), b.cst(8))),
+                   0);
     };
   };
   forEachPort(false, keep(false));
   forEachPort(true, keep(true));
-  tile.elements = elementBytes() == 1 ? current : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
-  emitTileLoops(b, shape, variant, functions, tile);
+  tile.elements = elementBytes() == 1
+                      ? current
+                      : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
+  if (!shape.token)
+    emitTileLoops(b, shape, variant, functions, tile);
   if (variant.countBytes)
     countBytes(tile);
   releaseAll();
   Value next = b.add(position, current);
-  b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))}, done, {});
+  b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))},
+             done, {});
   b.startBlock(done);
   func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
 }
 
 func::FuncOp StepEmitter::build(StringRef name) {
   Type ptr = b.ptr();
-  fn = beginFunction(b, module, name, {ptr, ptr, b.i32(), b.i64(), ptr, b.i64()}, {b.i32()});
-  args = fn.getArgument(0), inst = fn.getArgument(1), block = fn.getArgument(2), instance = fn.getArgument(3), words = fn.getArgument(4), round = fn.getArgument(5);
+  fn = beginFunction(b, module, name,
+                     {ptr, ptr, b.i32(), b.i64(), ptr, b.i64()}, {b.i32()});
+  args = fn.getArgument(0), inst = fn.getArgument(1), block = fn.getArgument(2),
+  instance = fn.getArgument(3), words = fn.getArgument(4),
+  round = fn.getArgument(5);
   locate();
   // A token has no bytes but is one empty slot, in the first round.
   Value some = shape.token ? b.eq(round, b.cst(0)) : b.ne(bytes, b.cst(0));
@@ -294,8 +359,10 @@ func::FuncOp StepEmitter::build(StringRef name) {
   return fn;
 }
 
-func::FuncOp buildStepFunction(ModuleOp module, const Primitives &primitives, StringRef name, const StepShape &shape, const Variant &variant,
-                                     const std::vector<Function> &functions) {
+func::FuncOp buildStepFunction(ModuleOp module, const Primitives &primitives,
+                               StringRef name, const StepShape &shape,
+                               const Variant &variant,
+                               const std::vector<Function> &functions) {
   return StepEmitter(module, primitives, shape, variant, functions).build(name);
 }
 

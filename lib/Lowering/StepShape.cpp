@@ -12,17 +12,26 @@ namespace coll::lowering {
 using namespace mlir;
 
 bool StepShape::isMove(ReduceOp op) const {
-  bool identity = !loopSources && expr.size() == 1 && expr[0].kind == ExprNode::Operand;
+  if (token) // nothing is computed of nothing
+    return true;
+  bool identity =
+      !loopSources && expr.size() == 1 && expr[0].kind == ExprNode::Operand;
   if (!identity || (complete && op == ReduceOp::Avg))
     return false;
-  if (op == ReduceOp::PremulSum && (sources[0].scaled || sources[0].scaledRounded))
+  if (op == ReduceOp::PremulSum &&
+      (sources[0].scaled || sources[0].scaledRounded))
     return false;
-  auto isT = [](const PortShape &p) { return p.type == ElemType::T && p.place != PortShape::Scalar; };
-  return type == ElemType::T && llvm::all_of(sources, isT) && llvm::all_of(sinks, isT);
+  auto isT = [](const PortShape &p) {
+    return p.type == ElemType::T && p.place != PortShape::Scalar;
+  };
+  return type == ElemType::T && llvm::all_of(sources, isT) &&
+         llvm::all_of(sinks, isT);
 }
 
 bool StepShape::needsFloat() const {
-  auto explicitFloat = [](ElemType t) { return t != ElemType::T && t != ElemType::Accum; };
+  auto explicitFloat = [](ElemType t) {
+    return t != ElemType::T && t != ElemType::Accum;
+  };
   for (const PortShape &p : sources)
     if (explicitFloat(p.type))
       return true;
@@ -30,14 +39,17 @@ bool StepShape::needsFloat() const {
     if (explicitFloat(p.type))
       return true;
   for (const ExprNode &n : expr)
-    if ((n.kind == ExprNode::Round && explicitFloat(n.type)) || n.kind == ExprNode::Apply)
+    if ((n.kind == ExprNode::Round && explicitFloat(n.type)) ||
+        n.kind == ExprNode::Apply)
       return true;
   return explicitFloat(type);
 }
 
-static void printPorts(llvm::raw_ostream &os, const std::vector<PortShape> &ports, bool loop) {
+static void printPorts(llvm::raw_ostream &os,
+                       const std::vector<PortShape> &ports, bool loop) {
   for (const PortShape &p : ports)
-    os << "MCES"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "") << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
+    os << "MCES"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "")
+       << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
 }
 
 std::string StepShape::key() const {
@@ -46,8 +58,10 @@ std::string StepShape::key() const {
   printPorts(os, sources, loopSources);
   os << "| ";
   for (const ExprNode &n : expr)
-    os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function << ':' << n.arg << ' ';
-  os << "-> " << unsigned(type) << (complete ? "c" : "") << (token ? "t" : "") << " | ";
+    os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function
+       << ':' << n.arg << ' ';
+  os << "-> " << unsigned(type) << (complete ? "c" : "") << (token ? "t" : "")
+     << " | ";
   printPorts(os, sinks, loopSinks);
   return text;
 }
@@ -56,7 +70,8 @@ static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
   PortShape shape;
   if (port.kind == Port::Recv || port.kind == Port::Send)
     shape.place = PortShape::Channel;
-  else if (port.loc.space == Location::Buffer && buffers[port.loc.buffer].kind == Buffer::Scalar)
+  else if (port.loc.space == Location::Buffer &&
+           buffers[port.loc.buffer].kind == Buffer::Scalar)
     shape.place = PortShape::Scalar;
   shape.type = port.type;
   shape.scaled = port.scaled || port.receivedScaled;
@@ -64,7 +79,8 @@ static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
   return shape;
 }
 
-/// Whether `ports` differ in nothing but their places, so that a loop can walk them.
+/// Whether `ports` differ in nothing but their places, so that a loop can walk
+/// them.
 static bool uniform(const std::vector<PortShape> &ports) {
   for (PortShape p : ports) {
     if (p.place == PortShape::Scalar)
@@ -78,7 +94,8 @@ static bool uniform(const std::vector<PortShape> &ports) {
 
 /// `Operand 0, ..., Operand n-1, Fold n` and nothing else.
 static bool isPlainFold(const ValueExpr &expr, unsigned n) {
-  if (expr.nodes.size() != n + 1 || (expr.nodes[n].kind != ExprNode::Fold && expr.nodes[n].kind != ExprNode::FoldAny))
+  if (expr.nodes.size() != n + 1 || (expr.nodes[n].kind != ExprNode::Fold &&
+                                     expr.nodes[n].kind != ExprNode::FoldAny))
     return false;
   for (unsigned i = 0; i < n; ++i)
     if (expr.nodes[i].kind != ExprNode::Operand || expr.nodes[i].arg != i)
@@ -91,7 +108,8 @@ static void makeLoop(std::vector<PortShape> &ports) {
   ports[0].place = PortShape::Either;
 }
 
-StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, const std::vector<Buffer> &buffers, bool token) {
+StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
+                  const std::vector<Buffer> &buffers, bool token) {
   StepShape shape;
   for (unsigned i = 0; i < step.numSources; ++i)
     shape.sources.push_back(shapeOf(ports[i], buffers));
@@ -101,13 +119,16 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr, co
   shape.type = step.type;
   shape.complete = step.complete;
   shape.expr = expr.nodes;
-  // Which source is a load and which a receive differs from rank to rank in sums over all ranks; the loop leaves it to the table.
-  if (shape.sources.size() > kMaxUnrolledSources && uniform(shape.sources) && isPlainFold(expr, step.numSources)) {
+  // Which source is a load and which a receive differs from rank to rank in
+  // sums over all ranks; the loop leaves it to the table.
+  if (shape.sources.size() > kMaxUnrolledSources && uniform(shape.sources) &&
+      isPlainFold(expr, step.numSources)) {
     shape.loopSources = true;
     makeLoop(shape.sources);
     shape.expr.clear();
   }
-  assert((step.shift == 0 || shape.loopSources || step.numSources == 2) && "only folds of all sources start elsewhere");
+  assert((step.shift == 0 || shape.loopSources || step.numSources == 2) &&
+         "only folds of all sources start elsewhere");
   if (shape.sinks.size() > kMaxUnrolledSinks && uniform(shape.sinks)) {
     shape.loopSinks = true;
     makeLoop(shape.sinks);

@@ -70,10 +70,15 @@ static std::string joined(const std::vector<std::string> &items) {
   return text;
 }
 
-/// A buffer without elements, of a barrier, is not asked for.
+/// A buffer without elements on any rank, of a barrier, is not asked for.
 static bool isToken(const ProgramSet &programs, const Buffer &b) {
-  return b.kind != Buffer::Scalar && b.parts > 0 &&
-         programs.sizes[b.sizeOf(0, 0)].isToken();
+  if (b.kind == Buffer::Scalar)
+    return false;
+  for (Rank r = 0; r < programs.numRanks(); ++r)
+    for (uint32_t p = 0; p < b.parts && b.present[r]; ++p)
+      if (!programs.sizes[b.sizeOf(r, p)].isToken())
+        return false;
+  return true;
 }
 
 static void addBuffers(const ProgramSet &programs, Signature &s, Names &names) {
@@ -116,19 +121,18 @@ static Signature signatureOf(const ProgramSet &programs, bool withFactor) {
     s.parameters.push_back(type + unique);
     return unique;
   };
-  bool hasElements = hasCounts(programs);
-  if (hasElements && programs.launchCounts.empty())
+  if (hasCounts(programs) && programs.launchCounts.empty())
     s.count = "&" + add("size_t ", "count");
-  if (hasElements && !programs.launchCounts.empty()) {
+  if (hasCounts(programs) && !programs.launchCounts.empty()) {
     s.count = add("const size_t *", programs.launchCounts);
     s.displ = add("const size_t *const *", "displ");
   }
-  if (hasElements)
+  if (hasElements(programs))
     s.dtype = add("coll_dtype ", "dtype");
   if (withFactor) {
     s.op = "COLL_PREMUL_SUM";
     s.scalars.push_back(add("double ", "factor"));
-  } else if (hasElements && programs.reduces) {
+  } else if (hasElements(programs) && programs.reduces) {
     s.op = add("coll_op ", "op");
   }
   for (const std::string &name : programs.launchNames)
@@ -189,7 +193,7 @@ static void writePlan(const Plan &plan, Names &names, llvm::raw_ostream &os) {
   else if (hasCounts(programs))
     comment += " `count`: elements of one part.";
   writeFunction(plan, names.add(plan.name), comment, false, os);
-  if (programs.reduces && hasCounts(programs))
+  if (programs.reduces && hasElements(programs))
     writeFunction(plan, names.add(plan.name + "_scaled"),
                   "The same with every input times `factor` (COLL_PREMUL_SUM).",
                   true, os);

@@ -9,10 +9,12 @@ using namespace coll;
 using namespace coll::lowering;
 
 namespace {
-/// Numbers the statements of a plan; the same statement at several rank counts is one.
+/// Numbers the statements of a plan; the same statement at several rank counts
+/// is one.
 class SiteTable {
 public:
-  SiteTable(const SourceManager &sources, std::vector<PlanSite> &sites) : sources(sources), sites(sites) {}
+  SiteTable(const SourceManager &sources, std::vector<PlanSite> &sites)
+      : sources(sources), sites(sites) {}
   uint32_t idOf(const ProgramSet &programs, SiteId site);
 
 private:
@@ -22,7 +24,8 @@ private:
 };
 } // namespace
 
-/// The statement's text with all white space runs as one blank, so that a report has it on one line.
+/// The statement's text with all white space runs as one blank, so that a
+/// report has it on one line.
 static std::string oneLine(llvm::StringRef text) {
   std::string line;
   for (char c : text) {
@@ -39,15 +42,19 @@ static std::string oneLine(llvm::StringRef text) {
 }
 
 uint32_t SiteTable::idOf(const ProgramSet &programs, SiteId site) {
-  SourceRange range = site == kNone ? SourceRange() : programs.sites[site].range;
-  auto [it, isNew] = ids.try_emplace({range.file, range.begin, range.end}, sites.size());
+  SourceRange range =
+      site == kNone ? SourceRange() : programs.sites[site].range;
+  auto [it, isNew] =
+      ids.try_emplace({range.file, range.begin, range.end}, sites.size());
   if (!isNew)
     return it->second;
   PlanSite info;
   if (range.isValid()) {
     const SourceFile &file = sources.file(range.file);
     LineColumn position = file.position(range.begin);
-    info = {file.name().str(), oneLine(file.text().slice(range.begin, range.end)), position.line, position.column};
+    info = {file.name().str(),
+            oneLine(file.text().slice(range.begin, range.end)), position.line,
+            position.column};
   }
   sites.push_back(info);
   return it->second;
@@ -65,7 +72,10 @@ Plan coll::makePlan(const ScheduleInput &input, const SourceManager &sources) {
     ranks.small = scheduled->small;
     ranks.classes = classifyRanks(*programs);
     for (const RankClass &rankClass : ranks.classes.classes)
-      ranks.tables.push_back(buildClassTable(*programs, rankClass, plan.shapes, [&](SiteId site) { return sites.idOf(*programs, site); }));
+      ranks.tables.push_back(
+          buildClassTable(*programs, rankClass, plan.shapes, [&](SiteId site) {
+            return sites.idOf(*programs, site);
+          }));
     plan.ranks.push_back(std::move(ranks));
   }
   return plan;
@@ -79,15 +89,17 @@ static std::vector<Isa> isasOf(const HostOptions &options) {
   return {Isa::V2, Isa::V3, Isa::V4};
 }
 
-KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan, const HostOptions &options) {
+KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan,
+                               const HostOptions &options) {
   const ProgramSet &programs = plan.any();
   KernelRequest request;
   request.plan = plan.name;
   request.isas = isasOf(options);
   request.countBytes = options.countBytes;
-  if (needsDtype(plan.shapes.all(), programs.reduces))
+  bool reduces = programs.reduces && hasElements(programs);
+  if (needsDtype(plan.shapes.all(), reduces))
     request.dtypes = options.dtypes;
-  if (programs.reduces) {
+  if (reduces) {
     request.ops = options.ops;
     if (!programs.isAvgLegal)
       llvm::erase(request.ops, ReduceOp::Avg);
@@ -95,8 +107,10 @@ KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan, con
   return buildKernels(context, plan.shapes.all(), programs.functions, request);
 }
 
-llvm::Expected<std::unique_ptr<llvm::Module>> coll::compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context, llvm::ArrayRef<Plan> plans,
-                                                                const HostOptions &options, llvm::TargetMachine &machine) {
+llvm::Expected<std::unique_ptr<llvm::Module>>
+coll::compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+                  llvm::ArrayRef<Plan> plans, const HostOptions &options,
+                  llvm::TargetMachine &machine) {
   std::unique_ptr<llvm::Module> all;
   for (const Plan &plan : plans) {
     KernelModule kernels = makeKernels(mlirContext, plan, options);

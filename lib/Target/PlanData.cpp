@@ -1,8 +1,10 @@
 //===- PlanData.cpp - The constant data of a plan -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes the structures of coll/abi.h as LLVM constants, field by field in their order. LLVM lays a struct out as C does; an assert compares every
-// size with the header's, so a field that is added there and forgotten here does not go unnoticed.
+// Writes the structures of coll/abi.h as LLVM constants, field by field in
+// their order. LLVM lays a struct out as C does; an assert compares every size
+// with the header's, so a field that is added there and forgotten here does not
+// go unnoticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,21 +21,37 @@ using llvm::Constant;
 namespace {
 class DataBuilder {
 public:
-  DataBuilder(llvm::Module &module, const Plan &plan, const std::vector<KernelInfo> &kernels)
-      : module(module), context(module.getContext()), plan(plan), kernels(kernels) {}
+  DataBuilder(llvm::Module &module, const Plan &plan,
+              const std::vector<KernelInfo> &kernels)
+      : module(module), context(module.getContext()), plan(plan),
+        kernels(kernels) {}
   void build();
 
 private:
   using Fields = std::vector<Constant *>;
-  Constant *u8(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt8Ty(context), v); }
-  Constant *u16(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt16Ty(context), v); }
-  Constant *u32(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), v); }
-  Constant *u64(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), v); }
-  Constant *null() { return llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0)); }
+  Constant *u8(uint64_t v) {
+    return llvm::ConstantInt::get(llvm::Type::getInt8Ty(context), v);
+  }
+  Constant *u16(uint64_t v) {
+    return llvm::ConstantInt::get(llvm::Type::getInt16Ty(context), v);
+  }
+  Constant *u32(uint64_t v) {
+    return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), v);
+  }
+  Constant *u64(uint64_t v) {
+    return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), v);
+  }
+  Constant *null() {
+    return llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0));
+  }
   Constant *record(const Fields &fields, size_t size);
   Constant *array(Constant *data);
   Constant *array(const std::vector<Constant *> &elements);
-  Constant *words(llvm::ArrayRef<uint32_t> values) { return values.empty() ? null() : array(llvm::ConstantDataArray::get(context, values)); }
+  Constant *words(llvm::ArrayRef<uint32_t> values) {
+    return values.empty()
+               ? null()
+               : array(llvm::ConstantDataArray::get(context, values));
+  }
   Constant *fixed(const std::vector<uint32_t> &values, unsigned count);
   Constant *string(llvm::StringRef text);
   Constant *classRecord(const ClassTable &table);
@@ -60,31 +78,40 @@ static uint64_t firstBytes(llvm::SHA256 &hash) {
   return value;
 }
 
-template <typename T> static void update(llvm::SHA256 &hash, const std::vector<T> &values) {
+template <typename T>
+static void update(llvm::SHA256 &hash, const std::vector<T> &values) {
   uint64_t size = values.size();
-  hash.update(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(&size), sizeof size));
-  hash.update(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(values.data()), values.size() * sizeof(T)));
+  hash.update(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(&size),
+                                      sizeof size));
+  hash.update(
+      llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(values.data()),
+                              values.size() * sizeof(T)));
 }
 
-/// Over all that decides what goes over which channel in which order. Shape numbers and sites are not part of it: they depend on what else is in
-/// the object.
+/// Over all that decides what goes over which channel in which order. Shape
+/// numbers and sites are not part of it: they depend on what else is in the
+/// object.
 uint64_t PlanRanks::digest() const {
   llvm::SHA256 hash;
   hash.update(programs->schedule);
   hash.update(programs->contract);
   update(hash, programs->rankDims);
-  update(hash, std::vector<uint32_t>{programs->roundBytes, programs->instances, programs->numTags});
+  update(hash, std::vector<uint32_t>{programs->roundBytes, programs->instances,
+                                     programs->numTags});
   for (const std::vector<uint32_t> &member : classes.classOf)
     update(hash, member);
   for (const ClassTable &table : tables) {
     std::vector<uint32_t> words = table.words;
     for (uint32_t offset : table.steps)
-      words[offset + offsetof(coll_step_head, shape) / 4] = words[offset + offsetof(coll_step_head, site) / 4] = 0;
+      words[offset + offsetof(coll_step_head, shape) / 4] =
+          words[offset + offsetof(coll_step_head, site) / 4] = 0;
     update(hash, words);
     for (const WordReloc &reloc : table.relocs) {
       std::vector<uint32_t> flat{reloc.word};
       for (const RelocTerm &t : reloc.terms)
-        flat.insert(flat.end(), {static_cast<uint32_t>(t.base), t.size, t.stride, t.dim, static_cast<uint32_t>(t.sign), t.ofRoot});
+        flat.insert(flat.end(),
+                    {static_cast<uint32_t>(t.base), t.size, t.stride, t.dim,
+                     static_cast<uint32_t>(t.sign), t.ofRoot});
       update(hash, flat);
     }
   }
@@ -93,13 +120,16 @@ uint64_t PlanRanks::digest() const {
 
 Constant *DataBuilder::record(const Fields &fields, size_t size) {
   Constant *value = llvm::ConstantStruct::getAnon(fields);
-  assert(module.getDataLayout().getTypeAllocSize(value->getType()) == size && "a structure of coll/abi.h changed");
+  assert(module.getDataLayout().getTypeAllocSize(value->getType()) == size &&
+         "a structure of coll/abi.h changed");
   (void)size;
   return value;
 }
 
 Constant *DataBuilder::array(Constant *data) {
-  auto *global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, plan.name + "_data");
+  auto *global = new llvm::GlobalVariable(module, data->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage,
+                                          data, plan.name + "_data");
   global->setAlignment(llvm::Align(8));
   return global;
 }
@@ -107,20 +137,25 @@ Constant *DataBuilder::array(Constant *data) {
 Constant *DataBuilder::array(const std::vector<Constant *> &elements) {
   if (elements.empty())
     return null();
-  return array(llvm::ConstantArray::get(llvm::ArrayType::get(elements[0]->getType(), elements.size()), elements));
+  return array(llvm::ConstantArray::get(
+      llvm::ArrayType::get(elements[0]->getType(), elements.size()), elements));
 }
 
-Constant *DataBuilder::fixed(const std::vector<uint32_t> &values, unsigned count) {
+Constant *DataBuilder::fixed(const std::vector<uint32_t> &values,
+                             unsigned count) {
   std::vector<uint32_t> padded = values;
   padded.resize(count);
-  return llvm::ConstantDataArray::get(context, llvm::ArrayRef<uint32_t>(padded));
+  return llvm::ConstantDataArray::get(context,
+                                      llvm::ArrayRef<uint32_t>(padded));
 }
 
 Constant *DataBuilder::string(llvm::StringRef text) {
   Constant *&value = strings[text];
   if (!value) {
     Constant *data = llvm::ConstantDataArray::getString(context, text);
-    auto *global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, plan.name + "_text");
+    auto *global = new llvm::GlobalVariable(module, data->getType(), true,
+                                            llvm::GlobalValue::PrivateLinkage,
+                                            data, plan.name + "_text");
     global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
     value = global;
   }
@@ -130,17 +165,26 @@ Constant *DataBuilder::string(llvm::StringRef text) {
 Constant *DataBuilder::classRecord(const ClassTable &t) {
   std::vector<Constant *> relocs, terms;
   for (const WordReloc &reloc : t.relocs) {
-    relocs.push_back(record({u32(reloc.word), u32(terms.size()), u32(reloc.terms.size())}, sizeof(coll_reloc)));
+    relocs.push_back(
+        record({u32(reloc.word), u32(terms.size()), u32(reloc.terms.size())},
+               sizeof(coll_reloc)));
     for (const RelocTerm &term : reloc.terms)
-      terms.push_back(record({u32(static_cast<uint32_t>(term.base)), u32(term.size), u32(term.stride), u8(term.dim), u8(static_cast<uint8_t>(term.sign)),
-                              u8(term.ofRoot), u8(0)},
-                             sizeof(coll_reloc_term)));
+      terms.push_back(
+          record({u32(static_cast<uint32_t>(term.base)), u32(term.size),
+                  u32(term.stride), u8(term.dim),
+                  u8(static_cast<uint8_t>(term.sign)), u8(term.ofRoot), u8(0)},
+                 sizeof(coll_reloc_term)));
   }
-  return record({words(t.words), array(relocs), array(terms), words(t.steps), u32(t.words.size()), u32(t.relocs.size()), u32(t.steps.size()),
-                 u32(t.sendEnds), u32(t.numSendEnds), u32(t.recvEnds), u32(t.numRecvEnds), u32(t.programBlocks), u32(t.entry[0]), u32(t.entry[1]),
-                 u32(t.scratchSlots[0]), u32(t.scratchSlots[1]), u32(t.present), u32(t.partSizes), u32(t.sizeStride), u32(t.given), u32(t.numGiven),
-                 u32(t.aliases), u32(t.numAliases)},
-                sizeof(coll_class));
+  return record(
+      {words(t.words),         array(relocs),       array(terms),
+       words(t.steps),         u32(t.words.size()), u32(t.relocs.size()),
+       u32(t.steps.size()),    u32(t.sendEnds),     u32(t.numSendEnds),
+       u32(t.recvEnds),        u32(t.numRecvEnds),  u32(t.programBlocks),
+       u32(t.entry[0]),        u32(t.entry[1]),     u32(t.scratchSlots[0]),
+       u32(t.scratchSlots[1]), u32(t.present),      u32(t.partSizes),
+       u32(t.sizeStride),      u32(t.given),        u32(t.numGiven),
+       u32(t.aliases),         u32(t.numAliases)},
+      sizeof(coll_class));
 }
 
 Constant *DataBuilder::memberList(const PlanRanks &ranks) {
@@ -149,7 +193,8 @@ Constant *DataBuilder::memberList(const PlanRanks &ranks) {
   for (const std::vector<uint32_t> &classOf : ranks.classes.classOf) {
     Constant *list = ranks.classes.rotates && shared ? shared : words(classOf);
     shared = list;
-    members.push_back(record({list, u32(ranks.classes.rotates), u32(0)}, sizeof(coll_member)));
+    members.push_back(record({list, u32(ranks.classes.rotates), u32(0)},
+                             sizeof(coll_member)));
   }
   return array(members);
 }
@@ -159,13 +204,16 @@ Constant *DataBuilder::sizeList(const ProgramSet &programs) {
   for (const SizeSymbol &s : programs.sizes) {
     bool isConst = s.kind == SizeSymbol::Const;
     uint64_t index = s.kind == SizeSymbol::Launch ? s.value : 0;
-    sizes.push_back(record({u32(isConst ? COLL_SIZE_CONST : COLL_SIZE_COUNT), u32(index), u64(isConst ? s.value : 0), u32(s.chunks), u32(0)},
-                           sizeof(coll_plan_size)));
+    sizes.push_back(
+        record({u32(isConst ? COLL_SIZE_CONST : COLL_SIZE_COUNT), u32(index),
+                u64(isConst ? s.value : 0), u32(s.chunks), u32(0)},
+               sizeof(coll_plan_size)));
   }
   return array(sizes);
 }
 
-/// The widest explicitly typed element that is stored or sent, and whether anything is in the accumulation type.
+/// The widest explicitly typed element that is stored or sent, and whether
+/// anything is in the accumulation type.
 static std::pair<uint32_t, bool> storageOf(const ProgramSet &programs) {
   uint32_t bytes = 0;
   bool accum = false;
@@ -195,21 +243,48 @@ Constant *DataBuilder::ranksRecord(const PlanRanks &ranks) {
   for (const ClassTable &table : ranks.tables)
     classes.push_back(classRecord(table));
   auto [storageBytes, accum] = storageOf(p);
-  return record({u32(p.numRanks()), u32(p.rankDims.size()), fixed(p.rankDims, 4), u64(ranks.digest()), u32(p.members.size()), u32(classes.size()),
-                 memberList(ranks), words(launchValues), fixed(launchCounts, COLL_MAX_LAUNCH), u32(p.sizes.size()), array(classes), sizeList(p),
-                 u32(p.numTags), u32(p.roundBytes / COLL_UNIT_BYTES), u32(p.instances), u32(storageBytes), u32(accum ? COLL_PLAN_ACCUM : 0), u8(ranks.bulk.slots), u8(ranks.small.slots), u16(ranks.bulk.slices), bufferList(p)},
+  return record({u32(p.numRanks()),
+                 u32(p.rankDims.size()),
+                 fixed(p.rankDims, 4),
+                 u64(ranks.digest()),
+                 u32(p.members.size()),
+                 u32(classes.size()),
+                 memberList(ranks),
+                 words(launchValues),
+                 fixed(launchCounts, COLL_MAX_LAUNCH),
+                 u32(p.sizes.size()),
+                 array(classes),
+                 sizeList(p),
+                 u32(p.numTags),
+                 u32(p.roundBytes / COLL_UNIT_BYTES),
+                 u32(p.instances),
+                 u32(storageBytes),
+                 u32(accum ? COLL_PLAN_ACCUM : 0),
+                 u8(ranks.bulk.slots),
+                 u8(ranks.small.slots),
+                 u16(ranks.bulk.slices),
+                 bufferList(p)},
                 sizeof(coll_plan_ranks));
 }
 
 bool coll::hasCounts(const ProgramSet &programs) {
-  return llvm::any_of(programs.sizes, [](const SizeSymbol &s) { return s.kind != SizeSymbol::Const; });
+  return llvm::any_of(programs.sizes, [](const SizeSymbol &s) {
+    return s.kind != SizeSymbol::Const;
+  });
+}
+
+bool coll::hasElements(const ProgramSet &programs) {
+  return llvm::any_of(programs.sizes,
+                      [](const SizeSymbol &s) { return !s.isToken(); });
 }
 
 Constant *DataBuilder::bufferList(const ProgramSet &programs) {
-  static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM, COLL_BUF_ROW, COLL_BUF_SCALAR};
+  static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM,
+                                       COLL_BUF_ROW, COLL_BUF_SCALAR};
   std::vector<Constant *> buffers;
   for (const Buffer &b : programs.members[0].buffers)
-    buffers.push_back(record({string(b.name), u32(kinds[b.kind]), u32(b.parts)}, sizeof(coll_plan_buf)));
+    buffers.push_back(record({string(b.name), u32(kinds[b.kind]), u32(b.parts)},
+                             sizeof(coll_plan_buf)));
   return array(buffers);
 }
 
@@ -219,8 +294,11 @@ Constant *DataBuilder::kernelList() {
     llvm::Function *fn = module.getFunction(k.symbol);
     assert(fn && "every kernel is in the module");
     fn->setLinkage(llvm::GlobalValue::InternalLinkage);
-    Constant *pad = llvm::ConstantDataArray::get(context, llvm::ArrayRef<uint8_t>{0, 0, 0, 0, 0});
-    list.push_back(record({u8(k.dtype), u8(k.op), u8(static_cast<uint8_t>(k.isa)), pad, fn}, sizeof(coll_kernel)));
+    Constant *pad = llvm::ConstantDataArray::get(
+        context, llvm::ArrayRef<uint8_t>{0, 0, 0, 0, 0});
+    list.push_back(record(
+        {u8(k.dtype), u8(k.op), u8(static_cast<uint8_t>(k.isa)), pad, fn},
+        sizeof(coll_kernel)));
   }
   return array(list);
 }
@@ -228,7 +306,9 @@ Constant *DataBuilder::kernelList() {
 Constant *DataBuilder::siteList() {
   std::vector<Constant *> list;
   for (const PlanSite &s : plan.sites)
-    list.push_back(record({string(s.file), u32(s.line), u32(s.column), string(s.text)}, sizeof(coll_plan_site)));
+    list.push_back(
+        record({string(s.file), u32(s.line), u32(s.column), string(s.text)},
+               sizeof(coll_plan_site)));
   return array(list);
 }
 
@@ -258,14 +338,34 @@ void DataBuilder::build() {
   std::string launchNames;
   for (const std::string &name : p.launchNames)
     launchNames += (launchNames.empty() ? "" : ",") + name;
-  Constant *value =
-      record({u32(COLL_ABI), u32(p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS), string(plan.name), string(p.contract), string(p.sourcePath),
-              u64(contractHash()), u32(numBuffers), u32(numScalars), u32(p.launchNames.size()), u32(numCounts), u32(ranks.size()), u32(kernels.size()),
-              u32(plan.sites.size()), u32(p.reduces), array(ranks), kernelList(), siteList(), string(launchNames), u64(p.map.sizesLow),
-              u64(p.map.sizesHigh)},
-             sizeof(coll_plan));
-  auto *global = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::ExternalLinkage, value, plan.name + "_plan");
+  Constant *value = record({u32(COLL_ABI),
+                            u32(p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS),
+                            string(plan.name),
+                            string(p.contract),
+                            string(p.sourcePath),
+                            u64(contractHash()),
+                            u32(numBuffers),
+                            u32(numScalars),
+                            u32(p.launchNames.size()),
+                            u32(numCounts),
+                            u32(ranks.size()),
+                            u32(kernels.size()),
+                            u32(plan.sites.size()),
+                            u32(p.reduces && hasElements(p)),
+                            array(ranks),
+                            kernelList(),
+                            siteList(),
+                            string(launchNames),
+                            u64(p.map.sizesLow),
+                            u64(p.map.sizesHigh)},
+                           sizeof(coll_plan));
+  auto *global = new llvm::GlobalVariable(module, value->getType(), true,
+                                          llvm::GlobalValue::ExternalLinkage,
+                                          value, plan.name + "_plan");
   global->setAlignment(llvm::Align(8));
 }
 
-void coll::addPlanData(llvm::Module &module, const Plan &plan, const std::vector<KernelInfo> &kernels) { DataBuilder(module, plan, kernels).build(); }
+void coll::addPlanData(llvm::Module &module, const Plan &plan,
+                       const std::vector<KernelInfo> &kernels) {
+  DataBuilder(module, plan, kernels).build();
+}

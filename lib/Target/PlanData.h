@@ -15,7 +15,8 @@ struct PlanSite {
   uint32_t line = 0, column = 0;
 };
 
-/// A schedule at one rank count: the programs, which class every rank runs, and the classes as words.
+/// A schedule at one rank count: the programs, which class every rank runs, and
+/// the classes as words.
 struct PlanRanks {
   const ProgramSet *programs = nullptr;
   ClassSet classes;
@@ -32,11 +33,15 @@ struct Plan {
   const ProgramSet &any() const { return *ranks.front().programs; }
 };
 
-/// Whether some size is the caller's to give; a barrier has none.
+/// Whether some size is the caller's to give.
 bool hasCounts(const ProgramSet &programs);
+/// Whether there are elements at all; a barrier has none.
+bool hasElements(const ProgramSet &programs);
 
-/// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the kernels.
-void addPlanData(llvm::Module &module, const Plan &plan, const std::vector<lowering::KernelInfo> &kernels);
+/// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the
+/// kernels.
+void addPlanData(llvm::Module &module, const Plan &plan,
+                 const std::vector<lowering::KernelInfo> &kernels);
 
 } // namespace coll
 #endif // COLL_LIB_TARGET_PLANDATA_H
