@@ -161,7 +161,7 @@ private:
   enum class Heard { Waiting, Dropped, Answered };
 
   Status gather();
-  void acceptGuests();
+  Status acceptGuests();
   Heard hear(Guest &guest);
   Status hearPending();
   Status admit(Guest &&guest);
@@ -178,17 +178,19 @@ private:
 
 } // namespace
 
-void ExchangeRoot::acceptGuests() {
+/// Out of descriptors, the door would stay open and nobody come in.
+Status ExchangeRoot::acceptGuests() {
   while (pending.size() < maxPending) {
     UniqueFd fd(accept4(listener.get(), nullptr, nullptr,
                         SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.isValid())
-      return;
+      return acceptStatus(errno);
     Guest guest;
     guest.stream = TcpStream(std::move(fd));
     guest.sinceNs = monotonicNs();
     pending.push_back(std::move(guest));
   }
+  return Status::ok();
 }
 
 /// One step of the conversation with a connection that is not in yet.  Whoever
@@ -295,7 +297,7 @@ Status ExchangeRoot::gather() {
     for (const Guest &guest : pending)
       ready.push_back({guest.stream.socket(), POLLIN, 0});
     poll(ready.data(), ready.size(), request.deadline.pollMs(sliceMs));
-    acceptGuests();
+    COLL_TRY(acceptGuests());
     COLL_TRY(hearPending());
     for (int rank = 1; rank != request.nranks; ++rank) {
       Guest &guest = guests[size_t(rank)];
@@ -354,7 +356,7 @@ void ExchangeRoot::refuseAll(const Status &status) {
     poll(&someone, 1, end.pollMs(100));
     std::vector<Guest> told = std::move(pending);
     pending.clear();
-    acceptGuests();
+    (void)acceptGuests();
     refuse(pending);
     pending.insert(pending.end(), std::make_move_iterator(told.begin()),
                    std::make_move_iterator(told.end()));

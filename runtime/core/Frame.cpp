@@ -39,8 +39,8 @@ Status parseFrame(std::span<const std::byte> packet, size_t nfds,
     return Status::error(COLL_SYSTEM,
                          "a frame of %zu bytes says that it has %u",
                          reader.remaining(), bytes);
-  if (fds != nfds)
-    return Status::error(COLL_SYSTEM,
+  if (fds != nfds) // the kernel drops those that find no place
+    return Status::error(COLL_NO_MEMORY,
                          "%zu of the %u descriptors of a frame arrived (raise "
                          "the limit: ulimit -n)",
                          nfds, unsigned(fds));

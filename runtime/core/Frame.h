@@ -26,7 +26,9 @@ enum class FrameResult {
   Failed      ///< `status` says how
 };
 
-/// Parses a packet's bytes; `nfds` descriptors came beside it.
+/// Parses a packet's bytes; `nfds` descriptors came beside it.  COLL_NO_MEMORY
+/// when some are missing, which is this process's fault; COLL_SYSTEM when it is
+/// no frame.
 Status parseFrame(std::span<const std::byte> packet, size_t nfds, Frame &frame);
 
 /// Takes one frame; never blocks.

@@ -211,6 +211,18 @@ Status peerCredentials(int socket, unsigned &uid, int &pid) {
   return Status::ok();
 }
 
+Status acceptStatus(int errnoValue) {
+  switch (errnoValue) {
+  case EMFILE:
+  case ENFILE:
+  case ENOBUFS:
+  case ENOMEM:
+    return Status::system(errnoValue, "rank 0 cannot let more ranks in");
+  default:
+    return Status::ok();
+  }
+}
+
 UniqueFd openOwnPidfd() {
 #ifdef SYS_pidfd_open
   return UniqueFd(int(syscall(SYS_pidfd_open, getpid(), 0)));

@@ -83,6 +83,10 @@ Status openListener(const MeetingRequest &request, sockaddr_un &address,
 /// The user and process at the other end.
 Status peerCredentials(int socket, unsigned &uid, int &pid);
 
+/// What accept's failure means to a root: most often that nobody is there, or
+/// has gone again.  Not being able to accept is an error.
+Status acceptStatus(int errnoValue);
+
 /// A pidfd of this process; invalid where the kernel has none.
 UniqueFd openOwnPidfd();
 

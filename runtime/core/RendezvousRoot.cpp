@@ -40,7 +40,7 @@ private:
 
   void removeSocket();
   Status gather();
-  void acceptGuests();
+  Status acceptGuests();
   Status hearPending(bool &isSomeoneNew);
   Status hearGuests();
   Status admit(Guest &&guest, Frame frame);
@@ -77,12 +77,13 @@ void Root::removeSocket() {
 // Guests
 //===----------------------------------------------------------------------===//
 
-void Root::acceptGuests() {
+/// Out of descriptors, the door would stay open and nobody come in.
+Status Root::acceptGuests() {
   while (pending.size() < maxPending) {
     UniqueFd socket(accept4(listener.get(), nullptr, nullptr,
                             SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.isValid())
-      return; // nobody, or someone who has gone again
+      return acceptStatus(errno);
     unsigned uid;
     int pid;
     if (!peerCredentials(socket.get(), uid, pid).isOk())
@@ -101,6 +102,7 @@ void Root::acceptGuests() {
     guest.sinceNs = monotonicNs();
     pending.push_back(std::move(guest));
   }
+  return Status::ok();
 }
 
 Status Root::checkHello(const Hello &hello) const {
@@ -172,6 +174,11 @@ Status Root::hearPending(bool &isSomeoneNew) {
         pending.push_back(std::move(guest));
       continue;
     }
+    if (taken == FrameResult::Failed && status.code() == COLL_NO_MEMORY) {
+      result = std::move(status).withContext("rank 0");
+      pending.push_back(std::move(guest));
+      continue;
+    }
     if (taken != FrameResult::Ok || frame.kind != HelloKind)
       continue; // a probe, or no rank of coll
     result = admit(std::move(guest), std::move(frame));
@@ -227,7 +234,7 @@ Status Root::gather() {
     poll(ready.data(), ready.size(), request.deadline.pollMs(sliceMs));
     bool isSomeoneNew = true;
     while (isSomeoneNew && numIn != request.nranks) {
-      acceptGuests();
+      COLL_TRY(acceptGuests());
       COLL_TRY(hearPending(isSomeoneNew));
     }
     COLL_TRY(hearGuests());
@@ -371,7 +378,7 @@ void Root::refuseAll(const Status &status) {
     poll(&someone, 1,
          std::min(end.pollMs(1000), request.deadline.pollMs(1000)));
     pending.clear();
-    acceptGuests();
+    (void)acceptGuests();
     refuse(pending);
   }
 }

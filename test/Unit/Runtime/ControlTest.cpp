@@ -114,16 +114,22 @@ TEST_F(ControlTest, ADeadlineEndsAReceiveAndNothingElse) {
 }
 
 TEST_F(ControlTest, AnAbortEndsAReceive) {
-  withComms(3, [](int rank, coll_comm *comm) {
+  std::atomic<int> woken{0};
+  withComms(3, [&](int rank, coll_comm *comm) {
     if (rank == 0) {
       sleepMs(20);
       coll_comm_abort(comm, "enough");
+      // Stays, so that it is the abort that wakes them and not its leaving.
+      for (int i = 0; i != 10'000 && woken != 2; ++i)
+        sleepMs(1);
+      EXPECT_EQ(woken, 2);
     } else {
       Message message;
-      Status status = comm->control().receive(3 - rank, kind, 0,
-                                              Deadline::never(), message);
+      Status status =
+          comm->control().receive(3 - rank, kind, 0, far(), message);
       EXPECT_EQ(status.code(), COLL_ABORTED);
       EXPECT_EQ(status.text(), "rank 0 aborted: enough");
+      ++woken;
     }
     coll_comm_destroy(comm);
   });

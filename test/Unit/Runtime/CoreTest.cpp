@@ -167,9 +167,9 @@ TEST(Text, Durations) {
 
 TEST(Versioned, ReadersNeverSeeAMixture) {
   struct Value {
-    uint64_t words[24];
+    uint64_t words[512]; // long enough to be met half way
   };
-  Versioned<Value> shared{};
+  static Versioned<Value> shared;
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (uint64_t n = 1; !stop; ++n) {

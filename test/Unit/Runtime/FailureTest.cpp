@@ -41,6 +41,21 @@ TEST_F(FailureTest, AnAbortReachesAllRanksWithItsReason) {
   });
 }
 
+TEST_F(FailureTest, KernelsOfPeersSeeAnAbortWithoutTheirMonitors) {
+  std::atomic<int> ready{0};
+  withComms(3, [&](int rank, coll_comm *comm) {
+    comm->control().stop();
+    ++ready;
+    if (rank == 1) {
+      while (ready != 3)
+        sleepMs(1);
+      comm->fail({COLL_TIMEOUT, -1, 0, "", "late"});
+    }
+    EXPECT_EQ(awaitError(comm).status, COLL_TIMEOUT);
+    coll_comm_destroy(comm);
+  });
+}
+
 TEST_F(FailureTest, TheFirstErrorWins) {
   withComms(3, [](int rank, coll_comm *comm) {
     if (rank != 0)
@@ -141,11 +156,12 @@ TEST_F(FailureTest, AKilledRankWhoseChildLivesIsLostToo) {
       }
       raise(SIGKILL);
     }
-    coll_error error = awaitError(comm);
+    std::string text = awaitError(comm).text;
     coll_comm_destroy(comm);
-    return error.status == COLL_PEER_LOST ? "" : "not lost";
+    return text;
   });
-  EXPECT_EQ(results[0], "");
+  // Not by the end of its connection, which the child keeps open.
+  expectContains(results[0], "is gone: its process has ended");
 }
 
 TEST_F(FailureTest, DestroyNamesTheRanksThatDoNotCome) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -115,12 +116,21 @@ TEST_F(InitTest, RankZeroThatNeverComesIsNamed) {
 }
 
 TEST_F(InitTest, DifferentNumbersOfRanks) {
-  for (const Outcome &outcome : attempt({{0, 3}, {1, 3}, {2, 4}})) {
-    EXPECT_EQ(outcome.status, COLL_INVALID);
-    expectContains(outcome.text, "rank 2 (pid " + std::to_string(getpid()) +
-                                     ") says that there are 4 ranks, rank 0 "
-                                     "says 3");
-  }
+  // Many at the door at once, and again: each must get the reason.
+  for (int i = 0; i != 20; ++i)
+    for (const Outcome &outcome : attempt({{0, 8},
+                                           {1, 8},
+                                           {2, 9},
+                                           {3, 8},
+                                           {4, 8},
+                                           {5, 8},
+                                           {6, 8},
+                                           {7, 8}})) {
+      EXPECT_EQ(outcome.status, COLL_INVALID);
+      expectContains(outcome.text, "rank 2 (pid " + std::to_string(getpid()) +
+                                       ") says that there are 9 ranks, rank "
+                                       "0 says 8");
+    }
 }
 
 TEST_F(InitTest, ARankTwice) {
@@ -293,6 +303,28 @@ TEST_F(InitTest, StrangersAtTheDoorAreIgnored) {
         << coll_last_error();
     EXPECT_EQ(coll_comm_destroy(comm), COLL_OK);
   });
+}
+
+TEST_F(InitTest, TooFewDescriptorsAreAnErrorForAll) {
+  coll_id id;
+  ASSERT_EQ(coll_make_id(&id), COLL_OK);
+  for (int poor : {0, 3}) {
+    auto results = asProcesses(12, [&](int rank) -> std::string {
+      if (rank == poor) {
+        int lowest = dup(STDIN_FILENO);
+        close(lowest);
+        // Enough to come to the door, too few for eleven peers.
+        rlimit limit = {rlim_t(lowest) + 14, rlim_t(lowest) + 14};
+        setrlimit(RLIMIT_NOFILE, &limit);
+      }
+      coll_comm *comm;
+      coll_comm_init(&comm, 12, &id, rank, nullptr);
+      return coll_last_error();
+    });
+    for (const std::string &result : results)
+      expectContains(result, "(raise the limit: ulimit -n)");
+    ASSERT_EQ(coll_make_id(&id), COLL_OK);
+  }
 }
 
 TEST_F(InitTest, RankZerosRingSizesHold) {
