@@ -126,6 +126,9 @@ ContractCheck::Comparison ContractCheck::compareBits() {
     if (other.array != promise.array || other.cell != promise.cell)
       continue;
     ValueId a = held(other), b = held(promise);
+    uint32_t extent = m.graph.values[b].extent;
+    if (m.graph.sizes[m.graph.extents[extent].size].isToken())
+      continue; // tokens have no bits
     Agreement agreement = Agreement::Yes;
     if (m.graph.values[a].term != m.graph.values[b].term)
       agreement = Agreement::No;

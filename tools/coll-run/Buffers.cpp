@@ -127,6 +127,17 @@ void coll::fillRandom(void *data, uint64_t elements, const Row &row,
   }
 }
 
+bool coll::hasCounts(const ChunkGraph &graph) {
+  return std::any_of(
+      graph.sizes.begin(), graph.sizes.end(),
+      [](const SizeSymbol &s) { return s.kind != SizeSymbol::Const; });
+}
+
+bool coll::hasElements(const ChunkGraph &graph) {
+  return std::any_of(graph.sizes.begin(), graph.sizes.end(),
+                     [](const SizeSymbol &s) { return !s.isToken(); });
+}
+
 uint64_t coll::mostParts(const ChunkGraph &graph) {
   uint64_t parts = 1;
   for (const Buffer &buffer : graph.buffers)

@@ -41,6 +41,11 @@ InPlaceOffset inPlaceOffset(const Row &row, Rank rank,
 void fillRandom(void *data, uint64_t elements, const Row &row, uint64_t seed,
                 Rank rank, uint32_t buffer);
 
+/// Whether a launch says how much there is to move, and whether there is
+/// anything: a barrier has no elements.
+bool hasCounts(const ChunkGraph &graph);
+bool hasElements(const ChunkGraph &graph);
+
 /// The parts of the larger buffer.
 uint64_t mostParts(const ChunkGraph &graph);
 /// How many elements each part of a row has so that the larger buffer of a rank

@@ -38,11 +38,6 @@ std::unique_ptr<Job> Job::create(const RunOptions &options,
                                  uint32_t numRanks) {
   std::unique_ptr<Job> job(new Job(options, plan, std::move(rows), numRanks));
   bool hasInPlace = !job->rows[0].graph->inplace.empty();
-  if (options.inPlaceOnly && !hasInPlace) {
-    llvm::errs() << "coll-run: error: contract '"
-                 << job->rows[0].graph->contract << "' has no 'inplace'\n";
-    return nullptr;
-  }
   if (!options.inPlaceOnly)
     job->modes.push_back(Mode::OutOfPlace);
   if (hasInPlace)
@@ -131,7 +126,22 @@ void Job::watch() {
     if (WIFSIGNALED(status) && !result.error[0])
       snprintf(result.error, sizeof result.error, "killed by signal %d (%s)",
                WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (!result.error[0])
+      snprintf(result.error, sizeof result.error, "ended with status %d",
+               WEXITSTATUS(status));
     state->failed.store(1);
+  }
+}
+
+void Job::endAll() {
+  for (Rank r = 0; r < children.size(); ++r) {
+    if (children[r] <= 0)
+      continue;
+    RankResult &result = state->results[r];
+    if (!result.error[0])
+      snprintf(result.error, sizeof result.error,
+               "did not end when the job had failed");
+    kill(children[r], SIGKILL);
   }
 }
 
@@ -140,14 +150,16 @@ bool Job::meet() {
 }
 
 bool Job::finish() {
-  bool running = true;
-  while (running) {
+  // Ranks of a failed job get a moment to say what they saw.
+  constexpr unsigned graceMs = 5000;
+  unsigned failedMs = 0;
+  while (true) {
     watch();
-    running = false;
-    for (pid_t child : children)
-      running |= child > 0;
-    if (running)
-      usleep(1000);
+    if (llvm::none_of(children, [](pid_t child) { return child > 0; }))
+      break;
+    usleep(1000);
+    if (state->failed.load() && ++failedMs == graceMs)
+      endAll();
   }
   for (Rank r = 0; r < numRanks; ++r)
     if (state->results[r].error[0])

@@ -81,6 +81,7 @@ private:
         numRanks(numRanks) {}
   bool map();
   void watch();
+  void endAll();
 
   uint8_t *shared = nullptr;
   size_t sharedBytes = 0;

@@ -236,5 +236,9 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.countBytes = flags.countBytes;
   options.seed = flags.seed;
   options.dumpDir = flags.dump;
+  if (!options.dumpDir.empty() && !options.check) {
+    fail("--dump writes what is checked: not with -c 0");
+    return std::nullopt;
+  }
   return options;
 }

@@ -20,8 +20,15 @@ double coll::busFactor(const std::string &contract, uint32_t ranks) {
   return 1;
 }
 
-static std::string nameOf(const Row &row, bool reduces) {
-  return reduces
+/// Without elements there is no type and no op.
+static const char *typeOf(const Row &row) {
+  return hasElements(*row.graph)
+             ? lowering::nameOf(static_cast<lowering::Format>(row.call.dtype))
+             : "none";
+}
+
+static std::string opOf(const Row &row) {
+  return row.graph->reduces && hasElements(*row.graph)
              ? lowering::nameOf(static_cast<lowering::ReduceOp>(row.call.op))
              : "none";
 }
@@ -29,7 +36,7 @@ static std::string nameOf(const Row &row, bool reduces) {
 static std::string rootOf(const Row &row) {
   std::string text;
   for (int value : row.launch)
-    text += (text.empty() ? "" : ",") + std::to_string(value);
+    text += (text.empty() ? "" : ":") + std::to_string(value);
   return text.empty() ? "-1" : text;
 }
 
@@ -80,10 +87,8 @@ void Table::printCsv(const Row &row, const char *mode, const Cells &cells) {
   printf("%s,%u,%s,%llu,%llu,%s,%s,%s,%.3f,%.4f,%.4f,%s\n",
          row.graph->schedule.c_str(), job.numRanks, mode,
          static_cast<unsigned long long>(row.bytes),
-         static_cast<unsigned long long>(row.elements),
-         lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)),
-         nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str(),
-         cells.seconds * 1e6, bandwidth,
+         static_cast<unsigned long long>(row.elements), typeOf(row),
+         opOf(row).c_str(), rootOf(row).c_str(), cells.seconds * 1e6, bandwidth,
          bandwidth * busFactor(row.graph->contract, job.numRanks),
          job.options.check ? std::to_string(cells.wrong).c_str() : "");
 }
@@ -103,9 +108,8 @@ void Table::printRow(const Row &row, const Cells &outOfPlace,
   } else {
     printf("  %10llu %12llu %6s %10s %6s",
            static_cast<unsigned long long>(row.bytes),
-           static_cast<unsigned long long>(row.elements),
-           lowering::nameOf(static_cast<lowering::Format>(row.call.dtype)),
-           nameOf(row, row.graph->reduces).c_str(), rootOf(row).c_str());
+           static_cast<unsigned long long>(row.elements), typeOf(row),
+           opOf(row).c_str(), rootOf(row).c_str());
     printCells(outOfPlace, static_cast<double>(row.bytes), factor,
                job.options.check);
     printCells(inPlace, static_cast<double>(row.bytes), factor,

@@ -90,6 +90,8 @@ static std::vector<uint64_t> sizesOf(const RunOptions &options) {
 static std::vector<uint64_t> elementCounts(const ChunkGraph &graph,
                                            const RunOptions &options,
                                            uint32_t elementBytes) {
+  if (!hasCounts(graph))
+    return {0};
   if (!options.counts.empty())
     return options.counts;
   std::vector<uint64_t> counts;
@@ -132,6 +134,9 @@ static Row makeRow(const ChunkGraph &graph, const RunOptions &options,
   for (const Buffer &buffer : graph.buffers)
     if (buffer.kind == Buffer::Scalar)
       row.call.scalars.push_back(0.125);
+  for (Rank r = 0; r < graph.numRanks() && !hasCounts(graph); ++r)
+    for (const BufferLayout &buffer : layoutOf(row, r))
+      row.bytes = std::max(row.bytes, buffer.bytes);
   return row;
 }
 
@@ -139,12 +144,15 @@ static std::vector<Row> rowsOf(const Instance &instance,
                                const RunOptions &options) {
   std::vector<Row> rows;
   const ChunkGraph &any = instance.members[0];
+  std::vector<lowering::Format> dtypes = options.dtypes;
   std::vector<lowering::ReduceOp> ops = options.ops;
-  if (!any.reduces)
+  if (!hasElements(any))
+    dtypes.assign(1, lowering::Format::U8);
+  if (!any.reduces || !hasElements(any))
     ops.assign(1, lowering::ReduceOp::Sum);
   else if (!any.isAvgLegal)
     llvm::erase(ops, lowering::ReduceOp::Avg);
-  for (lowering::Format dtype : options.dtypes)
+  for (lowering::Format dtype : dtypes)
     for (lowering::ReduceOp op : ops)
       for (uint32_t member : membersToRun(instance, options))
         for (uint64_t elements :
@@ -196,12 +204,17 @@ static void showProgress(const Job &job, size_t done) {
           done == job.rows.size() ? "\r\033[K" : "");
 }
 
+static bool makeDumpDir(const RunOptions &options) {
+  if (options.dumpDir.empty())
+    return true;
+  std::error_code error = llvm::sys::fs::create_directories(options.dumpDir);
+  if (error)
+    fail("cannot make '" + options.dumpDir + "': " + error.message());
+  return !error;
+}
+
+/// Inputs and outputs of the row that was checked last.
 static bool dumpBuffers(Job &job, const Row &row) {
-  if (std::error_code error =
-          llvm::sys::fs::create_directories(job.options.dumpDir)) {
-    fail("cannot make '" + job.options.dumpDir + "': " + error.message());
-    return false;
-  }
   for (Rank r = 0; r < job.numRanks; ++r) {
     std::vector<BufferLayout> layout = layoutOf(row, r);
     for (uint32_t b = 0; b < job.numBuffers; ++b) {
@@ -211,12 +224,17 @@ static bool dumpBuffers(Job &job, const Row &row) {
                          "." + row.graph->buffers[b].name + ".bin";
       std::error_code error;
       llvm::raw_fd_ostream os(path, error);
+      if (!error) {
+        os.write(reinterpret_cast<const char *>(job.sharedBuffer(r, b)),
+                 layout[b].bytes);
+        os.close();
+        error = os.error();
+        os.clear_error();
+      }
       if (error) {
         fail("cannot write '" + path + "': " + error.message());
         return false;
       }
-      os.write(reinterpret_cast<const char *>(job.sharedBuffer(r, b)),
-               layout[b].bytes);
     }
   }
   return true;
@@ -254,6 +272,10 @@ static int runJob(const Instance &instance, const RunOptions &options,
   if (rows.empty())
     return fail("-r names no launch value that the schedule has");
   const ChunkGraph &graph = instance.members[0];
+  if (options.inPlaceOnly && graph.inplace.empty())
+    return fail("contract '" + graph.contract + "' has no 'inplace'");
+  if (!makeDumpDir(options))
+    return static_cast<int>(Verdict::Usage);
   std::unique_ptr<Job> job =
       Job::create(options, plan, std::move(rows), graph.numRanks());
   if (!job || !job->start())
