@@ -110,6 +110,33 @@ static std::optional<RelocTerm> fitLine(const Points &points, uint32_t size,
   return std::nullopt;
 }
 
+/// A line plus one that wraps once at the axis's own size: one slope, but for
+/// one place.
+static std::optional<RelocTerms> fitTwoLines(const Points &points,
+                                             uint32_t size, int64_t slope) {
+  int64_t jump = 0;
+  uint32_t at = 0; // the wrapped line is at 0 here
+  for (size_t i = 1; i < points.size(); ++i) {
+    int64_t rest = points[i].second - points[i - 1].second -
+                   slope * int64_t(points[i].first - points[i - 1].first);
+    if (rest == 0)
+      continue;
+    if (jump || points[i].first != points[i - 1].first + 1)
+      return std::nullopt;
+    jump = rest;
+    at = points[i].first;
+  }
+  if (!jump || jump % int64_t(size))
+    return std::nullopt;
+  const int64_t weight = -jump / int64_t(size);
+  return RelocTerms{
+      {.base = 0, .size = size, .stride = uint32_t(slope - weight), .sign = 1},
+      {.base = int32_t(size - at),
+       .size = size,
+       .stride = uint32_t(weight),
+       .sign = 1}};
+}
+
 /// A sum over the bits of the coordinate.
 static std::optional<RelocTerms> fitBits(const Points &points, uint32_t size) {
   if (!std::has_single_bit(size) || points.size() != size)
@@ -156,6 +183,9 @@ static std::optional<RelocTerms> fitAxis(const Points &points, uint32_t size) {
         best = term;
   if (best)
     return RelocTerms{*best};
+  for (int64_t slope : slopes)
+    if (auto terms = fitTwoLines(points, size, slope))
+      return terms;
   return fitBits(points, size);
 }
 

@@ -117,6 +117,7 @@ public:
           ScheduleResult &result)
       : members(members), options(options), result(result) {}
   void build(Fusion fusion, Sequence sequence);
+  bool delaySends();
   bool fits();
   bool runs(FifoShape shape);
   bool chooseRound(uint32_t slots, uint64_t slotBytes);
@@ -129,6 +130,7 @@ private:
   ScheduleResult &result;
   bool hasWaits = false;
   bool isForced = false; // the length of messages, by `map`
+  LateSends late;
 };
 } // namespace
 
@@ -139,7 +141,7 @@ void Attempt::build(Fusion fusion, Sequence sequence) {
   Interner interner(set, members);
   for (const ChunkGraph &graph : members) {
     interner.enter(graph);
-    Plan plan(graph, fusion, sequence, options);
+    Plan plan(graph, fusion, sequence, late, options);
     ProgramMember &member = set.members.emplace_back();
     member.launchValues = graph.launchValues;
     member.inplacePairs = graph.inplace;
@@ -223,6 +225,33 @@ bool Attempt::runs(FifoShape shape) {
 
 static uint32_t batchOf(uint32_t slots) { return std::max(1u, slots / 2); }
 
+/// From the cycle of a run that got stuck: the sends that found no room are to
+/// leave later. False: there are none that do not yet.
+bool Attempt::delaySends() {
+  const DeadlockResult &found = result.refusal->deadlock;
+  const ProgramMember &member = result.programs.members[result.refusal->member];
+  bool isNew = false;
+  for (const BlockedAt &at : found.cycle) {
+    if (at.why != BlockedAt::Credit)
+      continue;
+    const RankProgram &program = member.outOfPlace[at.rank];
+    const auto &steps = program.blocks[at.block].steps;
+    uint32_t before = 0;
+    for (uint32_t s = 0; s < at.step; ++s)
+      for (uint32_t p = steps[s].firstPort + steps[s].numSources;
+           p < steps[s].firstPort + steps[s].numSources + steps[s].numSinks;
+           ++p)
+        before += program.ports[p].kind == Port::Send &&
+                  program.sendEnds[program.ports[p].end] ==
+                      ChannelEnd{at.peer, at.tag};
+    isNew |= late.insert({foldedDisplacement(result.programs.rankDims, at.rank,
+                                             at.peer),
+                          at.tag, before})
+                 .second;
+  }
+  return isNew;
+}
+
 /// The longest messages with which the programs run, at most as `map { round }`
 /// says. Where `map` names the buffering, too, it means just that.
 bool Attempt::chooseRound(uint32_t slots, uint64_t slotBytes) {
@@ -297,26 +326,35 @@ ScheduleResult coll::schedule(std::span<const ChunkGraph> members,
                       .limit = map.roundBytes};
     return result;
   }
-  using Way = std::pair<Fusion, Sequence>;
-  for (auto [fusion, sequence] :
-       {Way{Fusion::Full, Sequence::Depth}, Way{Fusion::Full, Sequence::Flow},
-        Way{Fusion::Sends, Sequence::Depth}, Way{Fusion::Sends, Sequence::Flow},
-        Way{Fusion::None, Sequence::Depth}}) {
-    if (fusion < options.fusion ||
-        (sequence == Sequence::Flow && map.sourceOrder))
+  struct Way {
+    Fusion fusion;
+    Sequence sequence;
+    uint32_t repairs; // how often sends may be delayed
+  };
+  constexpr uint32_t repairs = 64;
+  for (Way way : {Way{Fusion::Full, Sequence::Depth, 0},
+                  Way{Fusion::Full, Sequence::Flow, 0},
+                  Way{Fusion::Full, Sequence::Depth, repairs},
+                  Way{Fusion::Sends, Sequence::Depth, 0},
+                  Way{Fusion::Sends, Sequence::Flow, repairs},
+                  Way{Fusion::None, Sequence::Depth, 0}}) {
+    if (way.fusion < options.fusion ||
+        (way.sequence == Sequence::Flow && map.sourceOrder))
       continue;
-    result.refusal.reset();
     Attempt attempt(members, options, result);
-    attempt.build(fusion, sequence);
-    if (!attempt.fits())
-      return result;
-    if (!attempt.chooseRound(slots, slotBytes))
-      continue;
-    result.small = {options.smallSlots, batchOf(options.smallSlots), 1, 1};
-    if (!attempt.runs(result.small))
-      continue;
-    attempt.checkScratchLimit();
-    return result;
+    for (uint32_t tries = 0; tries <= way.repairs; ++tries) {
+      result.refusal.reset();
+      attempt.build(way.fusion, way.sequence);
+      if (!attempt.fits())
+        return result;
+      result.small = {options.smallSlots, batchOf(options.smallSlots), 1, 1};
+      if (attempt.chooseRound(slots, slotBytes) && attempt.runs(result.small)) {
+        attempt.checkScratchLimit();
+        return result;
+      }
+      if (tries < way.repairs && !attempt.delaySends())
+        break;
+    }
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace coll;
 using namespace coll::sched;
@@ -197,17 +198,22 @@ ElemType Emitter::addLeaf(ValueId v, Draft &draft) {
 }
 
 /// Ranks that fold the same list, each from where it stands, get the same
-/// ports: the own leaf first, then the others by displacement. `shift` says
-/// where the list begins. Two operands need no shift: x + y is y + x.
+/// ports: what is their own first, then the others by displacement. `shift`
+/// says where the list begins. Two operands need no shift: x + y is y + x; more
+/// are walked by a loop and have to be alike.
 void Emitter::orderSources(Draft &draft) const {
   const uint32_t n = draft.sources.size();
   if (n < 2 || draft.expr.size() != n + 1 ||
-      draft.expr.back().kind != ExprNode::Fold)
+      (draft.expr.back().kind != ExprNode::Fold &&
+       draft.expr.back().kind != ExprNode::FoldAny))
     return;
+  auto how = [](const Source &source) {
+    return std::tuple(source.type, source.scaled, source.scaledRounded);
+  };
   uint32_t first = 0;
   for (uint32_t i = 0; i < n; ++i) {
     if (draft.expr[i].kind != ExprNode::Operand || draft.expr[i].arg != i ||
-        draft.sources[i].kind == Source::Memory)
+        (n > 2 && how(draft.sources[i]) != how(draft.sources[0])))
       return;
     if (draft.sources[i].distance < draft.sources[first].distance)
       first = i;

@@ -20,14 +20,15 @@ using namespace coll;
 using namespace coll::sched;
 
 Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence,
-           const ScheduleOptions &options)
-    : graph(graph), fusion(fusion), sequence(sequence),
+           const LateSends &late, const ScheduleOptions &options)
+    : graph(graph), fusion(fusion), sequence(sequence), late(late),
       maxSources(options.maxSources) {
   measureDistances();
   findLive();
   indexOutputs();
-  placeMessages();
+  listMessages();
   chooseOrder();
+  chooseChannels();
   constexpr uint32_t flowLatency = 2;
   uint32_t slots = graph.map.slots ? graph.map.slots : options.slots;
   uint32_t capacity =
@@ -39,6 +40,17 @@ Plan::Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence,
   fuseSends();
 }
 
+uint32_t sched::foldedDisplacement(const std::vector<uint32_t> &dims, Rank from,
+                                   Rank to) {
+  uint32_t flat = 0, weight = 1;
+  for (size_t d = dims.size(); d-- > 0; from /= dims[d], to /= dims[d]) {
+    uint32_t difference = (to % dims[d] + dims[d] - from % dims[d]) % dims[d];
+    flat += std::min(difference, dims[d] - difference) * weight;
+    weight *= dims[d];
+  }
+  return flat;
+}
+
 void Plan::measureDistances() {
   const uint32_t dims = graph.rankDims.size(), ranks = graph.numRanks();
   coordinates.resize(size_t(ranks) * dims);
@@ -46,10 +58,7 @@ void Plan::measureDistances() {
   for (Rank r = 0; r < ranks; ++r) {
     for (uint32_t d = dims, rest = r; d-- > 0; rest /= graph.rankDims[d])
       coordinates[size_t(r) * dims + d] = rest % graph.rankDims[d];
-    for (uint32_t d = 0; d < dims; ++d) {
-      uint32_t size = graph.rankDims[d], c = coordinates[size_t(r) * dims + d];
-      folded[r] = folded[r] * size + std::min(c, size - c);
-    }
+    folded[r] = foldedDisplacement(graph.rankDims, 0, r);
   }
   std::vector<uint32_t> byDistance(ranks);
   distances.resize(ranks);
@@ -125,6 +134,27 @@ uint32_t Plan::blockOf(ValueId v, const Mapping &mapping,
   return count > 1 ? lanes[v] % count : 0;
 }
 
+/// What travels, by value and operand; on which channel is not known yet.
+void Plan::listMessages() {
+  const size_t n = graph.values.size();
+  lanes.assign(n, 0);
+  firstMessage.assign(n + 1, 0);
+  for (ValueId v = 0; v < n; ++v) {
+    const Value &value = graph.values[v];
+    const Operand *operands = graph.operandsOf(value);
+    if (value.kind == Value::Input)
+      lanes[v] = value.cell.part * graph.chunks + value.cell.chunk;
+    else
+      lanes[v] = value.numOperands ? lanes[operands->value] : 0;
+    firstMessage[v] = messages.size();
+    for (uint32_t i = 0; roles[v] == Role::Step && i < value.numOperands; ++i)
+      if (graph.values[operands[i].value].rank != value.rank)
+        messages.push_back(
+            {operands[i].value, v, kNone, operands[i].via, operands[i].hasVia});
+  }
+  firstMessage[n] = messages.size();
+}
+
 /// What tells channels between two ranks apart: what `map` calls the channel,
 /// the block at either end, and how many messages to the same value came
 /// before. So a channel belongs to one block at either end, and a step has one
@@ -133,26 +163,17 @@ struct Plan::Tags {
   using Tag = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   std::map<Tag, uint32_t> ids; // numbered by first use
   llvm::DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> channelIds;
+  /// Messages so far of one mapping between two ranks: `channels n` deals them
+  /// out in turn.
+  llvm::DenseMap<std::pair<uint64_t, MappingId>, uint32_t> turns;
   llvm::SmallVector<Rank, 4> peers; // of the value at hand, so far
 };
 
-void Plan::placeMessages() {
-  const size_t n = graph.values.size();
-  lanes.assign(n, 0);
-  blocks.assign(n, 0);
-  firstMessage.assign(n + 1, 0);
+void Plan::chooseChannels() {
+  blocks.assign(graph.values.size(), 0);
   Tags tags;
-  for (ValueId v = 0; v < n; ++v) {
-    const Value &value = graph.values[v];
-    if (value.kind == Value::Input)
-      lanes[v] = value.cell.part * graph.chunks + value.cell.chunk;
-    else
-      lanes[v] = value.numOperands ? lanes[graph.operandsOf(value)->value] : 0;
-    firstMessage[v] = messages.size();
-    if (roles[v] == Role::Step)
-      placeMessagesOf(v, tags);
-  }
-  firstMessage[n] = messages.size();
+  for (ValueId v : order)
+    chooseChannelsOf(v, tags);
   // In the order of the map, not of first use: tags do not depend on the ranks.
   std::vector<uint32_t> numbers(tags.ids.size());
   uint32_t next = 0;
@@ -163,39 +184,37 @@ void Plan::placeMessages() {
   numTags = std::max<uint32_t>(1, next);
 }
 
-void Plan::placeMessagesOf(ValueId v, Tags &tags) {
+void Plan::chooseChannelsOf(ValueId v, Tags &tags) {
   const Value &value = graph.values[v];
   const Mapping &mapping = graph.mappings[value.mapping];
-  const Operand *operands = graph.operandsOf(value);
   uint32_t sendBlock = blockOf(v, mapping, false),
            recvBlock = blockOf(v, mapping, true);
   blocks[v] = recvBlock;
   maxBlock = std::max({maxBlock, sendBlock, recvBlock});
   uint32_t count = mapping.channels ? mapping.channels : graph.map.channels;
-  uint32_t lane = mapping.channel != kNone ? mapping.channel
-                  : count > 1              ? lanes[v] % count
-                                           : 0;
   tags.peers.clear();
-  for (uint32_t i = 0; i < value.numOperands; ++i) {
-    Rank from = graph.values[operands[i].value].rank;
-    if (from == value.rank)
-      continue;
+  for (uint32_t m = firstMessage[v]; m < firstMessage[v + 1]; ++m) {
+    Rank from = graph.values[messages[m].producer].rank;
+    const uint64_t pair = uint64_t(from) << 32 | value.rank;
     uint32_t before = std::count(tags.peers.begin(), tags.peers.end(), from);
     tags.peers.push_back(from);
+    uint32_t lane = mapping.channel != kNone ? mapping.channel : 0;
+    if (mapping.channel == kNone && count > 1)
+      lane = tags.turns[{pair, value.mapping}]++ % count;
     Tags::Tag tag{lane, sendBlock, recvBlock, before};
     uint32_t id = tags.ids.try_emplace(tag, tags.ids.size()).first->second;
-    std::pair<uint64_t, uint32_t> ends{uint64_t(from) << 32 | value.rank, id};
-    auto [channel, isNew] = tags.channelIds.try_emplace(ends, channels.size());
+    auto [channel, isNew] =
+        tags.channelIds.try_emplace({pair, id}, channels.size());
     if (isNew)
       channels.push_back(
           {from, value.rank, id, uint16_t(sendBlock), uint16_t(recvBlock)});
-    messages.push_back({operands[i].value, v, channel->second, operands[i].via,
-                        operands[i].hasVia});
+    messages[m].channel = channel->second;
   }
   // A local statement that says nothing stays where its operand was made.
   if (!tags.peers.empty() || mapping.block != kNone || mapping.blocks ||
       graph.map.blocks > 1)
     return;
+  const Operand *operands = graph.operandsOf(value);
   for (uint32_t i = 0; i < value.numOperands; ++i)
     if (roles[operands[i].value] == Role::Step)
       blocks[v] = blocks[operands[i].value];

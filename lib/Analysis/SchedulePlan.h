@@ -30,7 +30,9 @@
 
 #include "lib/Analysis/Schedule.h"
 
+#include <array>
 #include <compare>
+#include <set>
 
 namespace coll::sched {
 
@@ -91,10 +93,20 @@ enum class Role : uint8_t {
 /// Which of several messages a channel carries first.
 enum class Sequence : uint8_t { Depth, Flow };
 
+/// The displacement of two ranks, in every dimension the nearer of it and its
+/// opposite.
+uint32_t foldedDisplacement(const std::vector<uint32_t> &dims, Rank from,
+                            Rank to);
+
+/// Messages that are to leave at their time and not before, on all channels
+/// alike: folded displacement, tag, how many messages of the channel come
+/// before.
+using LateSends = std::set<std::array<uint32_t, 3>>;
+
 class Plan {
 public:
   Plan(const ChunkGraph &graph, Fusion fusion, Sequence sequence,
-       const ScheduleOptions &options);
+       const LateSends &late, const ScheduleOptions &options);
 
   const ChunkGraph &graph;
   std::vector<Role> roles;            // by value
@@ -148,8 +160,9 @@ private:
   void measureDistances();
   void findLive();
   void indexOutputs();
-  void placeMessages();
-  void placeMessagesOf(ValueId value, Tags &tags);
+  void listMessages();
+  void chooseChannels();
+  void chooseChannelsOf(ValueId value, Tags &tags);
   uint32_t blockOf(ValueId value, const Mapping &mapping,
                    bool atReceiver) const;
   void chooseOrder();
@@ -168,6 +181,7 @@ private:
 
   Fusion fusion;
   Sequence sequence;
+  const LateSends &late;
   uint32_t maxSources;
   std::vector<Use> uses;
   std::vector<uint32_t> lanes;       // by value: the chunk it descends from

@@ -33,18 +33,28 @@ void Plan::fuseSends() {
 void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
   const Channel &channel = channels[c];
   const uint32_t far = distance(channel.from, channel.to);
-  Key latest; // of the producers so far
+  auto ownKey = [&](const Message &message) {
+    return Key::at(times[message.consumer], Key::Send, far,
+                   orderOf[message.consumer]);
+  };
+  Key latest; // no later message may leave before this
   bool isFirst = true;
-  for (uint32_t m : ordered) {
-    Message &message = messages[m];
-    if (isLeaf(message.producer))
-      continue;
-    ValueId host = hosts[message.producer];
-    message.isFused = fusion != Fusion::None &&
-                      blocks[host] == channel.sendBlock &&
-                      (isFirst || latest < keys[host]);
-    latest = isFirst ? keys[host] : std::max(latest, keys[host]);
+  auto notBefore = [&](const Key &key) {
+    latest = isFirst ? key : std::max(latest, key);
     isFirst = false;
+  };
+  for (uint32_t i = 0; i < ordered.size(); ++i) {
+    Message &message = messages[ordered[i]];
+    if (late.contains(
+            {folded[displacement(channel.from, channel.to)], channel.tag, i})) {
+      notBefore(ownKey(message));
+    } else if (!isLeaf(message.producer)) {
+      ValueId host = hosts[message.producer];
+      message.isFused = fusion != Fusion::None &&
+                        blocks[host] == channel.sendBlock &&
+                        (isFirst || latest < keys[host]);
+      notBefore(keys[host]);
+    }
   }
   Key following{kNone, kNone, kNone}; // the next fused message's
   for (size_t i = ordered.size(); i-- > 0;) {
@@ -53,9 +63,10 @@ void Plan::fuseSendsOf(uint32_t c, std::span<const uint32_t> ordered) {
       following = keys[hosts[message.producer]];
       continue;
     }
-    uint32_t place = orderOf[message.consumer];
-    Key own = Key::at(times[message.consumer], Key::Send, far, place);
-    sendKeys[ordered[i]] = own < following ? own : following.before(far, place);
+    Key own = ownKey(message);
+    sendKeys[ordered[i]] =
+        own < following ? own
+                        : following.before(far, orderOf[message.consumer]);
   }
 }
 
