@@ -33,6 +33,8 @@ public:
   void compare(ProgramCheckResult &result);
 
 private:
+  bool compareFrame(ProgramCheckResult &result) const;
+  void runOnFifos(ProgramCheckResult &result) const;
   void evaluateGraph(ProgramCheckResult &result);
   void compareOutputs(Machine &machine, Variant variant,
                       ProgramCheckResult &result);
@@ -51,6 +53,79 @@ private:
       stores; // of the machine at hand: cell, index in Machine::stored
 };
 } // namespace
+
+/// What both call by numbers of their own must be the same things.
+bool Comparison::compareFrame(ProgramCheckResult &result) const {
+  const ProgramMember &own = programs.members[member];
+  auto differs = [&](const char *detail) {
+    ProgramError error{ProgramError::FrameDiffers};
+    error.member = member;
+    error.detail = detail;
+    result.errors.push_back(error);
+    return false;
+  };
+  auto place = [](const InplacePair &p) {
+    return std::tuple(p.rank, p.bufferA, p.partA, p.bufferB, p.partB);
+  };
+  if (programs.rankDims != graph->rankDims ||
+      own.launchValues != graph->launchValues)
+    return differs("the ranks or launch values");
+  if (programs.reduces != graph->reduces ||
+      programs.isAvgLegal != graph->isAvgLegal ||
+      programs.functions.size() != graph->functions.size())
+    return differs("what is reduced, or the functions");
+  if (!std::equal(own.inplacePairs.begin(), own.inplacePairs.end(),
+                  graph->inplace.begin(), graph->inplace.end(),
+                  [&](auto &a, auto &b) { return place(a) == place(b); }))
+    return differs("what may share memory");
+  if (own.buffers.size() != graph->buffers.size())
+    return differs("the buffers");
+  auto meaning = [](const std::vector<SizeSymbol> &sizes, uint32_t size) {
+    return size < sizes.size()
+               ? std::tuple(sizes[size].kind, sizes[size].value,
+                            sizes[size].chunks)
+               : std::tuple(SizeSymbol::Const, ~uint64_t(0), 0u);
+  };
+  for (uint32_t b = 0; b < own.buffers.size(); ++b) {
+    const Buffer &mine = own.buffers[b], &other = graph->buffers[b];
+    if (mine.kind != other.kind || mine.parts != other.parts ||
+        mine.present != other.present)
+      return differs("the buffers");
+    for (Rank rank = 0; rank < programs.numRanks(); ++rank)
+      for (uint32_t part = 0; mine.present[rank] && part < mine.parts; ++part)
+        if (meaning(programs.sizes, mine.sizeOf(rank, part)) !=
+            meaning(graph->sizes, other.sizeOf(rank, part)))
+          return differs("the size of a part");
+  }
+  return true;
+}
+
+void Comparison::runOnFifos(ProgramCheckResult &result) const {
+  for (const FifoShape &fifo : options.fifos)
+    for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
+      if (variant == Variant::InPlace &&
+          programs.members[member].inPlace.empty())
+        continue;
+      DeadlockResult found = findDeadlock(programs, member, variant, fifo);
+      if (!found.isStuck && found.isDecided)
+        continue;
+      ProgramError error{ProgramError::Deadlock};
+      error.member = member;
+      error.variant = variant;
+      error.fifo = fifo;
+      if (!found.cycle.empty()) {
+        const BlockedAt &at = found.cycle.front();
+        error.rank = at.rank;
+        error.block = at.block;
+        error.step = at.step;
+        error.site = at.site;
+        error.peer = at.peer;
+        error.tag = at.tag;
+      }
+      result.errors.push_back(error);
+      return;
+    }
+}
 
 void Comparison::evaluateGraph(ProgramCheckResult &result) {
   std::vector<TermId> plain = terms.evaluate(*graph, 0, false);
@@ -161,9 +236,10 @@ void Comparison::compareOutputs(Machine &machine, Variant variant,
 }
 
 void Comparison::compare(ProgramCheckResult &result) {
-  if (graph)
+  const size_t before = result.errors.size();
+  if (graph && compareFrame(result))
     evaluateGraph(result);
-  if (!result.errors.empty())
+  if (result.errors.size() > before)
     return;
   llvm::DenseMap<std::pair<uint64_t, uint32_t>, ChannelTrace> traces;
   for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
@@ -198,6 +274,8 @@ void Comparison::compare(ProgramCheckResult &result) {
       break;
     }
   }
+  if (result.errors.size() == before)
+    runOnFifos(result);
 }
 
 ProgramCheckResult coll::checkPrograms(const ProgramSet &programs,
@@ -244,6 +322,12 @@ std::string coll::describe(const ProgramError &error,
     return rank + " receives from " + peer + " what was " + detail + in;
   case ProgramError::Stuck:
     return rank + " " + detail + in;
+  case ProgramError::FrameDiffers:
+    return "the programs do not have " + detail + " of the source";
+  case ProgramError::Deadlock:
+    return rank + " is in a deadlock at " + std::to_string(error.fifo.slots) +
+           " slots, given back by " + std::to_string(error.fifo.batch) +
+           ", and messages of up to " + std::to_string(error.fifo.slices) + in;
   case ProgramError::LeftOver:
     return rank + " sends to " + peer + " a message that is never received" +
            in;

@@ -21,24 +21,42 @@ namespace coll {
 /// One thing that is wrong with a program.
 struct ProgramError {
   enum Kind : uint8_t {
-    Malformed, ///< an index out of range, or a program that breaks a rule of
-               ///< Program.h (`detail` says which)
-    ChannelMismatch, ///< one rank sends on a channel whose other end does not
-                     ///< exist, or two blocks use one end
-    MessageMismatch, ///< a receive meets a message of another size or wire type
-    Stuck,    ///< waits for a message or a block that never comes, whatever the
-              ///< buffering
-    LeftOver, ///< a message that nobody receives
-    Uninitialised, ///< loads scratch, or a location of out, that holds nothing
-    TypeMismatch,  ///< loads as another type or extent than was stored
-    WritesInput, ///< stores to a location of `in` that is not also one of `out`
-    Overflow,    ///< a location that this rank does not have
-    Race,        ///< two blocks touch one location and nothing orders them
-    WrongTerm,   ///< a location of out does not hold the value of the source
-    Unwritten,   ///< a location of out holds nothing at the end
-    Unpromised,  ///< a location of out is written that the source leaves alone
-    VariantsDiffer, ///< in place and out of place disagree on the messages
-    GraphTerm,      ///< the chunk graph's own term does not belong to its value
+    /// An index out of range, or a rule of Program.h that is broken; `detail`.
+    Malformed,
+    /// The members, buffers or sizes are not those of the chunk graph;
+    /// `detail`.
+    FrameDiffers,
+    /// A channel has one end only, or two blocks use one end.
+    ChannelMismatch,
+    /// A receive meets a message of another size or type.
+    MessageMismatch,
+    /// Waits for a message or a block that never comes, whatever the buffering.
+    Stuck,
+    /// Gets stuck on one of the FIFOs that it has to run on: `fifo`.
+    Deadlock,
+    /// A message that nobody receives.
+    LeftOver,
+    /// Loads scratch, or a location of out, that holds nothing.
+    Uninitialised,
+    /// Loads or stores as another type or extent than the location has;
+    /// `detail`.
+    TypeMismatch,
+    /// Stores to a location of `in` that is not also one of `out`.
+    WritesInput,
+    /// A location that this rank does not have.
+    Overflow,
+    /// Two blocks touch one location and nothing orders them.
+    Race,
+    /// A location of out does not hold the value of the source ...
+    WrongTerm,
+    /// ... or holds nothing at the end ...
+    Unwritten,
+    /// ... or is written, though the source leaves it alone.
+    Unpromised,
+    /// In place and out of place do not send the same messages.
+    VariantsDiffer,
+    /// The chunk graph's own term does not belong to its value.
+    GraphTerm,
   } kind;
   uint32_t member = 0;
   Variant variant = Variant::OutOfPlace;
@@ -47,30 +65,33 @@ struct ProgramError {
   SiteId site = kNone;          ///< in ProgramSet::sites
   Rank peer = 0;                ///< channel and message errors: the other rank
   uint32_t tag = 0;
-  uint32_t otherBlock = 0,
-           otherStep = 0; ///< Race, MessageMismatch: the other access
+  /// Race, MessageMismatch: the other access.
+  uint32_t otherBlock = 0, otherStep = 0;
   SiteId otherSite = kNone;
   Location location = {}; ///< memory errors
+  FifoShape fifo = {};
   const char *detail = "";
 };
 
 struct ProgramCheckOptions {
-  bool checkTerms =
-      true; ///< false: no chunk graph is given (a foreign program)
+  /// False: there is no chunk graph (a foreign program).
+  bool checkTerms = true;
+  /// What the programs have to run on. None: whatever the buffering.
+  std::vector<FifoShape> fifos = {};
   uint32_t maxErrors = 8;
-  uint32_t maxRaceSearch =
-      1000; ///< conflicting pairs that are looked up through other ranks
+  /// Conflicting accesses whose order is looked for through other ranks.
+  uint32_t maxRaceSearch = 1000;
 };
 
 struct ProgramCheckResult {
-  std::vector<ProgramError>
-      errors; ///< the first of each rank, at most maxErrors
-  uint64_t steps = 0, messages = 0; ///< that were run
+  /// The first of each rank, at most maxErrors.
+  std::vector<ProgramError> errors;
+  /// What was run.
+  uint64_t steps = 0, messages = 0;
   bool isRight() const { return errors.empty(); }
 };
 
-/// `graphs[m]` is what member m was made of. Buffering plays no part here, see
-/// findDeadlock; both must agree before an object is written.
+/// `graphs[m]` is what member m was made of.
 ProgramCheckResult checkPrograms(const ProgramSet &programs,
                                  std::span<const ChunkGraph> graphs,
                                  const ProgramCheckOptions &options = {});

@@ -193,8 +193,10 @@ void Session::makePrograms(const Bytecode &code, Instance &instance,
     instance.status = Instance::Failed;
     return;
   }
-  ProgramCheckResult check =
-      checkPrograms(instance.scheduled->programs, instance.members);
+  ProgramCheckOptions checkOptions;
+  checkOptions.fifos = {instance.scheduled->bulk, instance.scheduled->small};
+  ProgramCheckResult check = checkPrograms(instance.scheduled->programs,
+                                           instance.members, checkOptions);
   for (const ProgramError &error : check.errors)
     reportProgramError(diags, instance, error);
   if (!check.isRight())

@@ -70,7 +70,9 @@ void checkOne(const std::vector<ChunkGraph> &graphs, Totals &totals,
   ScheduleResult result = schedule(graphs);
   ASSERT_FALSE(result.refusal);
   const ProgramSet &programs = result.programs;
-  ProgramCheckResult check = checkPrograms(programs, graphs);
+  ProgramCheckOptions checkOptions;
+  checkOptions.fifos = {result.bulk, result.small};
+  ProgramCheckResult check = checkPrograms(programs, graphs, checkOptions);
   for (const ProgramError &error : check.errors)
     ADD_FAILURE() << describe(error, programs) << "\n"
                   << dump(programs, error.member, error.rank, error.variant);

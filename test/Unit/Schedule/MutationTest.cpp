@@ -219,18 +219,11 @@ bool runsRight(const ProgramSet &programs, const ChunkGraph &graph,
   return true;
 }
 
-/// Both questions that are asked before an object is written.
+/// The question that is asked before an object is written.
 bool passes(const ProgramSet &programs, const ChunkGraph &graph) {
-  if (!checkPrograms(programs, {&graph, 1}).isRight())
-    return false;
-  for (Variant variant : {Variant::OutOfPlace, Variant::InPlace})
-    if (variant == Variant::OutOfPlace ||
-        !programs.members[0].inPlace.empty()) {
-      DeadlockResult result = findDeadlock(programs, 0, variant, {4, 2, 2, 1});
-      if (result.isStuck || !result.isDecided)
-        return false;
-    }
-  return true;
+  ProgramCheckOptions options;
+  options.fifos = {{4, 2, 2, 1}};
+  return checkPrograms(programs, {&graph, 1}, options).isRight();
 }
 
 // Programs pass exactly if they run right, in whatever order their blocks
