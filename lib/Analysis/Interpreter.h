@@ -48,8 +48,8 @@ struct InterpreterResult {
   std::string error;      ///< not empty: nothing was evaluated, and why
   uint64_t elements = 0;  ///< compared
   uint64_t wrongBits = 0; ///< differ from the scalar meaning
-  uint64_t outOfBound =
-      0; ///< farther from the exact result than rounding can be
+  /// Farther from the exact result than rounding can be.
+  uint64_t outOfBound = 0;
   std::vector<Mismatch> first; ///< the first few of either kind
   double maxError = 0;         ///< largest |got - exact| / bound seen
 };

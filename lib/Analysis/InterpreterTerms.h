@@ -22,11 +22,11 @@ struct TermStep {
   uint16_t function = 0;       ///< Apply
   bool isAverage = false;      ///< Apply: division by the number of ranks
   bool isScaled = false;       ///< Leaf: premul_sum multiplies it
-  bool isUnordered =
-      false;           ///< it depends on an order that is left to the hardware
-  Rank rank = 0;       ///< Leaf
-  Cell cell{};         ///< Leaf
-  uint32_t target = 0; ///< register
+  /// It depends on an order that is left to the hardware.
+  bool isUnordered = false;
+  Rank rank = 0;                                ///< Leaf
+  Cell cell{};                                  ///< Leaf
+  uint32_t target = 0;                          ///< register
   llvm::SmallVector<uint32_t, 3> operands = {}; ///< registers
   std::vector<uint32_t> outputs = {}; ///< of the graph, which hold this
 };

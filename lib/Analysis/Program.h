@@ -30,13 +30,14 @@ struct Location {
 struct Port {
   enum Kind : uint8_t { Recv, Load, Send, Store } kind;
   ElemType type = ElemType::T; // on the wire or in memory
-  bool scaled = false; // Load of a leaf (or of scratch that holds a leaf saved
-                       // from an in-place store): premul_sum multiplies by the
-                       // factor, in accum ...
-  bool scaledRounded =
-      false; // ... and rounds to T (a copy of a leaf), before use. Of a Recv
-             // too, together with receivedScaled
-  bool receivedScaled = false; // Recv of a raw leaf: the receiver multiplies
+  /// Load of a leaf (or of scratch that holds a leaf saved from an in-place
+  /// store): premul_sum multiplies by the factor, in accum ...
+  bool scaled = false;
+  /// ... and rounds to T (a copy of a leaf), before use. Of a Recv too,
+  /// together with receivedScaled.
+  bool scaledRounded = false;
+  /// Recv of a raw leaf: the receiver multiplies.
+  bool receivedScaled = false;
   uint32_t end = 0;  // Recv, Send: index into the rank's recvEnds or sendEnds
   Location loc = {}; // Load, Store
 };
@@ -50,32 +51,32 @@ struct Port {
 struct Step {
   uint32_t firstPort = 0; // sources, then sinks, in RankProgram::ports
   uint16_t numSources = 0, numSinks = 0;
-  uint16_t shift = 0; // not 0 only where the expression folds all sources:
-                      // ranks sum in one order, but each from its own sources
+  /// Not 0 only where the expression folds all sources: ranks sum in one order,
+  /// but each from its own sources.
+  uint16_t shift = 0;
   ExprId expr = 0;
-  ElemType type =
-      ElemType::T; // of the result; a sink of another type rounds it once more
-  bool complete =
-      false; // avg divides the result by the number of ranks, before rounding
+  /// Of the result; a sink of another type rounds it once more.
+  ElemType type = ElemType::T;
+  /// avg divides the result by the number of ranks, before rounding.
+  bool complete = false;
   uint32_t size = 0, chunk = 0; // extent: size symbol and ordinal of the chunk
   SiteId site = kNone;
-  // Waits for steps of other blocks of this rank to have finished (index of the
-  // step in that block).
+  /// In RankProgram::waits: steps of other blocks that must have finished.
   uint32_t firstWait = 0, numWaits = 0;
-  ValueId value = kNone; // what it makes, for reports and re-verification;
-                         // kNone after import of foreign programs
+  /// What it makes, for reports; kNone in foreign programs.
+  ValueId value = kNone;
 };
+
 struct BlockWait {
-  uint32_t block, step;
-  bool previousRound =
-      false; // of the round before (nothing to wait for in the first): scratch
-             // that another block reads is written again
+  uint32_t block, step; // of this rank; of that block
+  /// The step of the round before (nothing to wait for in the first): scratch
+  /// that another block reads is written again.
+  bool previousRound = false;
 };
 
 struct ChannelEnd {
   Rank peer;
-  uint32_t tag; // channels of one ordered pair of ranks, in the order both
-                // sides number them
+  uint32_t tag; // among the channels of one ordered pair of ranks
   bool operator==(const ChannelEnd &) const = default;
 };
 
@@ -96,11 +97,9 @@ struct RankProgram {
 struct ProgramMember {
   std::vector<uint32_t> launchValues;
   std::vector<RankProgram> outOfPlace; // by rank
-  std::vector<RankProgram>
-      inPlace; // by rank; empty when the contract has no `inplace`
+  std::vector<RankProgram> inPlace;    // empty without `inplace`
   std::vector<InplacePair> inplacePairs;
-  std::vector<Buffer>
-      buffers; // presence and part sizes may depend on the member
+  std::vector<Buffer> buffers; // whose presence and sizes may vary by member
 };
 
 struct ProgramSet {

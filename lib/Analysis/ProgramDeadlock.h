@@ -8,8 +8,9 @@
 // cycle.
 //
 // A slice of a step takes one slice from every receive and needs a free slot on
-// every send. The receiver gives slots back in batches: send i + k of a launch
-// waits for receive ceil((i + 1) / b) * b - 1 (docs/Runtime.md, channels).
+// every send; it holds the slot it received until it can send. The receiver
+// gives slots back in batches: send i + k of a launch waits for receive ceil((i
+// + 1) / b) * b - 1 (docs/Runtime.md, channels).
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_ANALYSIS_PROGRAMDEADLOCK_H
@@ -43,20 +44,22 @@ struct BlockedAt {
   SiteId site = kNone;
   Rank peer = 0;    ///< Data, Credit
   uint32_t tag = 0; ///< Data, Credit
-  uint32_t onBlock =
-      0; ///< the block of `peer` (Block: of `rank`) that has to act
-  bool isOver =
-      false; ///< it has ended: the message is never sent, or never taken
+  /// The block of `peer` (Block: of `rank`) that has to act.
+  uint32_t onBlock = 0;
+  /// It has ended: the message is never sent, or never taken.
+  bool isOver = false;
 };
 
 struct DeadlockResult {
   bool isStuck = false;
-  std::vector<BlockedAt>
-      blocked; ///< every block that has not ended, by rank and block
-  std::vector<BlockedAt> cycle; ///< each waits for the next, the last for the
-                                ///< first (or the last's partner is over)
-  bool isDecided = true; ///< false: two blocks use one end of a channel, so
-                         ///< timing decides; nothing was run
+  /// Every block that has not ended, by rank and block.
+  std::vector<BlockedAt> blocked;
+  /// Each waits for the next, the last for the first; or one whose partner is
+  /// over.
+  std::vector<BlockedAt> cycle;
+  /// False: two blocks use one end of a channel, so timing decides, and nothing
+  /// was run.
+  bool isDecided = true;
 };
 
 enum class Variant : uint8_t { OutOfPlace, InPlace };

@@ -44,10 +44,9 @@ struct FieldRef {
     StepChunk, ///< of step `index`, counted over the blocks in order
     StepSize,
     StepShift,
-    PartSize,  ///< size symbol of part `index`, counted over the buffers in
-               ///< order (variant: OutOfPlace)
+    // Of both variants; `variant` is OutOfPlace.
+    PartSize,  ///< of part `index`, counted over the buffers in order
     AliasPart, ///< 4 * i + 0 or 2: partA, partB of the rank's i-th InplacePair
-               ///< (variant: OutOfPlace)
   } kind;
   Variant variant = Variant::OutOfPlace;
   uint32_t index = 0;

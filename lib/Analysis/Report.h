@@ -21,13 +21,13 @@ struct Volume {
 /// What one rank does in a launch, whatever the number of rounds.
 struct RankReport {
   Volume sent, received;
-  Volume read,
-      written; ///< memory traffic: loads and receives; stores and sends
+  /// Memory traffic: loads and receives; stores and sends.
+  Volume read, written;
   uint32_t messagesSent = 0, messagesReceived = 0; ///< a round
   uint32_t steps = 0, blocks = 0, sendChannels = 0, recvChannels = 0;
   uint32_t scratchSlots = 0;
-  uint64_t scratchBytes =
-      0; ///< of all instances, where elements are stored as T
+  /// Of all instances, where elements are stored as T.
+  uint64_t scratchBytes = 0;
   bool operator==(const RankReport &) const = default;
 };
 
@@ -36,10 +36,10 @@ enum class InPlaceSafety : uint8_t { NotOffered, Safe, NeedsScratch };
 struct ProgramReport {
   std::vector<RankReport> ranks; ///< by rank, out of place
   InPlaceSafety inPlace = InPlaceSafety::NotOffered;
-  uint64_t inPlaceScratchBytes = 0; ///< NeedsScratch: of the rank that needs
-                                    ///< most, beyond what it needs anyway
-  bool ranksAgree = false; ///< wherever ranks are promised the same location of
-                           ///< `out`, they hold the same bits
+  /// NeedsScratch: of the rank that needs most, beyond what it needs anyway.
+  uint64_t inPlaceScratchBytes = 0;
+  /// Wherever ranks hold the same sum, they hold the same bits.
+  bool ranksAgree = false;
 };
 
 ProgramReport reportOn(const ProgramSet &programs, uint32_t member,
@@ -49,7 +49,7 @@ ProgramReport reportOn(const ProgramSet &programs, uint32_t member,
 std::string printReport(const ProgramSet &programs,
                         const ProgramReport &report);
 
-/// "0, 2..5, 9": for lists of ranks in messages.
+/// "0, 2 .. 5, 9": for lists of ranks in messages.
 std::string foldRanks(const std::vector<Rank> &ranks);
 
 } // namespace coll

@@ -20,10 +20,13 @@ namespace coll {
 /// How much one step may do. Each is tried in turn until the program runs at
 /// the buffering there is; with None it always does if a message fits a FIFO.
 enum class Fusion : uint8_t {
-  Full,  ///< sends join the step that makes the value; values with one user are
-         ///< computed in its step
-  Sends, ///< only the former
-  None   ///< every message is sent and received by a step of its own
+  /// Sends join the step that makes the value, and values with one user are
+  /// computed in its step.
+  Full,
+  /// Only the former.
+  Sends,
+  /// Every message is sent and received by a step of its own.
+  None
 };
 
 struct ScheduleOptions {
@@ -38,8 +41,7 @@ struct ScheduleOptions {
 /// Why there is no program.
 struct ScheduleRefusal {
   enum Kind : uint8_t {
-    Deadlock, ///< stuck at the buffering that `map` asks for: `deadlock` says
-              ///< how
+    Deadlock,      ///< stuck at the buffering that `map` asks for; `deadlock`
     RoundTooSmall, ///< `round` below 16 bytes
     ScratchLimit,  ///< needs `needed` bytes of scratch, `map` allows `limit`
     TooManyBlocks, ///< `needed` blocks, `limit` is the most
@@ -59,14 +61,14 @@ constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64,
                    maxStepPorts = 4096;
 
 struct ScheduleResult {
-  ProgramSet
-      programs; ///< also when refused: the last that was tried, for the report
+  /// Also when refused: the last that was tried, for the report.
+  ProgramSet programs;
   Fusion fusion = Fusion::Full;
-  FifoShape bulk,
-      small; ///< what the programs were found to run with: a runtime must have
-             ///< at least these slots and no more slices a message
-  bool isRoundShortened = false; ///< `map { round }` is more than the FIFOs
-                                 ///< hold, and names no buffering
+  /// What the programs were found to run with: a runtime must have at least
+  /// these slots, and no more slices a message.
+  FifoShape bulk, small;
+  /// `map { round }` is more than the FIFOs hold, and names no buffering.
+  bool isRoundShortened = false;
   std::optional<ScheduleRefusal> refusal;
 };
 

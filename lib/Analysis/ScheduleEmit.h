@@ -57,8 +57,7 @@ private:
   struct Sink {
     enum Kind : uint8_t { Out, Memory, Send } kind;
     ElemType type = ElemType::T;
-    uint32_t id =
-        0; // Out: index into graph.outputs. Memory: value. Send: message
+    uint32_t id = 0; // Out: in graph.outputs. Memory: value. Send: message
   };
   struct Draft {
     uint16_t block = 0, shift = 0;
@@ -73,9 +72,8 @@ private:
   };
   /// Where a value waits, and from when to when.
   struct Place {
-    uint32_t writer = kNone,
-             reader = kNone; // drafts: of the store, and of the last load
-    uint32_t slot = kNone;   // kNone: in `out`
+    uint32_t writer = kNone, reader = kNone; // drafts; the last of the loads
+    uint32_t slot = kNone;                   // kNone: in `out`
     bool isLoaded = false, crossesBlocks = false;
   };
 
@@ -111,20 +109,21 @@ private:
   std::vector<Place> places;         // by value
   std::vector<uint32_t> firstOutput; // by rank: in graph.outputs
   std::vector<uint32_t> firstPair;   // by rank: in graph.inplace
-  llvm::DenseMap<std::pair<Rank, uint64_t>, ValueId>
-      leafOfCell; // `in` leaves that are read; in place only
+  /// `in` leaves that are read; in place only.
+  llvm::DenseMap<std::pair<Rank, uint64_t>, ValueId> leafOfCell;
+
   // Of the rank at hand:
   Rank rank = 0;
   std::vector<Draft> drafts;
-  std::vector<uint32_t>
-      copies; // outputs that hold a leaf and have no store yet
-  llvm::DenseMap<uint64_t, uint64_t>
-      alias; // part of out -> part of in, as buffer << 32 | part
-  llvm::DenseMap<ValueId, std::vector<uint32_t>>
-      readers; // drafts that load a leaf, or a value in another block's scratch
+  /// Outputs that hold a leaf and have no store yet.
+  std::vector<uint32_t> copies;
+  /// Part of out -> part of in, as buffer << 32 | part.
+  llvm::DenseMap<uint64_t, uint64_t> alias;
+  /// Drafts that load a leaf, or a value that waits.
+  llvm::DenseMap<ValueId, std::vector<uint32_t>> readers;
   llvm::DenseMap<uint32_t, uint32_t> sendEnds, recvEnds; // channel -> end
-  std::vector<std::vector<uint32_t>>
-      waited; // [block][other]: steps known to have finished
+  /// [block][other]: steps known to have finished.
+  std::vector<std::vector<uint32_t>> waited;
 };
 
 } // namespace coll::sched

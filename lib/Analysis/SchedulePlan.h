@@ -40,17 +40,17 @@ namespace coll::sched {
 /// to leave just before another step.
 struct Key {
   uint32_t time = 0;
-  uint32_t kindAndDisplacement = 0;
+  uint32_t kindAndDistance = 0;
   uint32_t id = 0;
-  uint32_t preDisplacement = kNone, preId = kNone;
+  uint32_t preDistance = kNone, preId = kNone;
   auto operator<=>(const Key &) const = default;
 
   enum Kind : uint32_t { Send, Receive, Local };
-  static Key at(uint32_t time, Kind kind, uint32_t displacement, uint32_t id) {
-    return {time, uint32_t(kind) << 30 | displacement, id};
+  static Key at(uint32_t time, Kind kind, uint32_t distance, uint32_t id) {
+    return {time, uint32_t(kind) << 30 | distance, id};
   }
-  Key before(uint32_t displacement, uint32_t byId) const {
-    return {time, kindAndDisplacement, id, displacement, byId};
+  Key before(uint32_t distance, uint32_t byId) const {
+    return {time, kindAndDistance, id, distance, byId};
   }
 };
 
@@ -75,17 +75,14 @@ struct Node {
   Rank rank;
   ValueId value; ///< Compute: what is made. Send: what is loaded
   Key key;
-  uint32_t
-      firstSend = kNone,
-      lastSend =
-          kNone; ///< messages, linked by Plan::nextSend; lastSend: of Send only
+  /// Messages, linked by Plan::nextSend; the last one is known for Send only.
+  uint32_t firstSend = kNone, lastSend = kNone;
 };
 
 enum class Role : uint8_t {
   Dead,
-  Leaf, ///< an `in` leaf, or a copy of one on its own rank: loaded where it is
-        ///< needed
-  Step, ///< computed by a step of its own
+  Leaf,   ///< of `in`, or a copy of one on its own rank: loaded where needed
+  Step,   ///< computed by a step of its own
   Within, ///< computed inside the step of its only user
   Rider   ///< another type of what a step computes: one more sink
 };
@@ -109,23 +106,24 @@ public:
        const LateSends &late, const ScheduleOptions &options);
 
   const ChunkGraph &graph;
-  std::vector<Role> roles;            // by value
-  std::vector<ValueId> hosts;         // by value: whose step computes it
-  std::vector<uint32_t> firstMessage; // by value: its remote operands'
-                                      // messages, in the order of the operands
+  std::vector<Role> roles;    // by value
+  std::vector<ValueId> hosts; // by value: whose step computes it
   std::vector<Message> messages;
   std::vector<Channel> channels;
   std::vector<Node> nodes;         // by rank, in order
   std::vector<uint32_t> firstNode; // by rank
   std::vector<uint32_t> nextSend;  // by message: the next one of the same step
-  std::vector<ValueId> firstRider,
-      nextRider; // by value: the riders of a step, linked
-  std::vector<uint32_t> firstOutput,
-      outputsByValue;         // of each value: indexes into graph.outputs
-  std::vector<ValueId> order; // steps and riders: operands before users,
-                              // messages of a channel as it carries them
-  std::vector<uint32_t>
-      orderOf; // by value: its place there, before time was assigned
+  /// By value: the messages of its remote operands, in the order of operands.
+  std::vector<uint32_t> firstMessage;
+  /// By value: the riders of a step, linked.
+  std::vector<ValueId> firstRider, nextRider;
+  /// By value: where in outputsByValue, which has indexes into graph.outputs.
+  std::vector<uint32_t> firstOutput, outputsByValue;
+  /// Steps and riders, operands before users, and messages of a channel as it
+  /// carries them.
+  std::vector<ValueId> order;
+  /// By value: its place there, before time was assigned.
+  std::vector<uint32_t> orderOf;
   uint32_t numTags = 1;
   uint32_t maxBlock = 0;
 
@@ -187,9 +185,8 @@ private:
   std::vector<uint32_t> lanes;       // by value: the chunk it descends from
   std::vector<uint32_t> coordinates; // rank * dims + dim
   std::vector<uint32_t> distances;   // by displacement
-  std::vector<uint32_t> folded; // by displacement: the same for its opposite,
-                                // in every dimension by itself
-  std::vector<Key> keys;        // by value: of the step that computes it
+  std::vector<uint32_t> folded;      // by displacement: foldedDisplacement
+  std::vector<Key> keys;             // by value: of the step that computes it
   std::vector<uint32_t> times;  // by value: when it would be computed by itself
   std::vector<uint16_t> blocks; // by value
   std::vector<uint16_t> sourceCount; // by value that is a step
