@@ -171,6 +171,7 @@ struct Plan::Tags {
 
 void Plan::chooseChannels() {
   blocks.assign(graph.values.size(), 0);
+  maxBlock = graph.map.blocks > 1 ? graph.map.blocks - 1 : 0; // see blockOfCopy
   Tags tags;
   for (ValueId v : order)
     chooseChannelsOf(v, tags);
