@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Driver/Session.h"
+#include "lib/Support/Slugs.h"
 
 using namespace coll;
 

@@ -6,6 +6,7 @@
 #include "dialect/CollDialect.h"
 #include "lib/Analysis/BytecodeBuilder.h"
 #include "lib/Frontend/SemaGlobals.h"
+#include "lib/Support/Slugs.h"
 
 using namespace coll;
 

@@ -16,6 +16,7 @@
 #include "lib/Analysis/Report.h"
 #include "lib/Analysis/Schedule.h"
 #include "lib/Frontend/Sema.h"
+#include "lib/Support/Slugs.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace coll {

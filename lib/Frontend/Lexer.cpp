@@ -12,7 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Lexer.h"
+
 #include "lib/Frontend/AST.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/ParserImpl.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Parser.h"
 #include "lib/Library/Library.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,6 +1,7 @@
 //===- ParserSchedule.cpp - Parsing schedules and map blocks --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Frontend/ParserImpl.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/STLExtras.h"
 

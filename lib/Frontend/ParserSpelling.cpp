@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/ParserImpl.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/ParserImpl.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

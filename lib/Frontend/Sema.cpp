@@ -7,6 +7,7 @@
 #include "lib/Frontend/SemaEmitter.h"
 #include "lib/Frontend/SemaFunctions.h"
 #include "lib/Frontend/SemaSchedules.h"
+#include "lib/Support/Slugs.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

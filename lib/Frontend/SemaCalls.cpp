@@ -3,6 +3,7 @@
 
 #include "lib/Frontend/SemaEmitter.h"
 #include "lib/Frontend/SemaWalk.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

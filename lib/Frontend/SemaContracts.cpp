@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/SemaContracts.h"
+#include "lib/Support/Slugs.h"
 
 #include "dialect/CollDialect.h"
 

@@ -13,6 +13,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/Sema.h"
+#include "lib/Support/Slugs.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

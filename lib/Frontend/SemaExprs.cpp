@@ -12,6 +12,7 @@
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/Sema.h"
 #include "lib/Frontend/SemaFunctions.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/ScopeExit.h"
 

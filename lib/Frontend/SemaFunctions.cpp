@@ -11,6 +11,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/SemaEmitter.h"
+#include "lib/Support/Slugs.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 

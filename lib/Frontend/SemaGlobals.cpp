@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Frontend/SemaGlobals.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/StringExtras.h"
 

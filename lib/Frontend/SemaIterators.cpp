@@ -4,6 +4,7 @@
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/Sema.h"
 #include "lib/Frontend/SemaEmitter.h"
+#include "lib/Support/Slugs.h"
 
 using namespace mlir;
 using llvm::Twine;

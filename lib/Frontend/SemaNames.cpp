@@ -11,6 +11,7 @@
 #include "lib/Frontend/SemaCore.h"
 
 #include "lib/Frontend/Sema.h"
+#include "lib/Support/Slugs.h"
 
 using namespace mlir;
 using llvm::StringRef;

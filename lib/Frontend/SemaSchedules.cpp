@@ -13,6 +13,7 @@
 #include "lib/Frontend/SemaFunctions.h"
 #include "lib/Frontend/SemaStmts.h"
 #include "lib/Frontend/SemaWalk.h"
+#include "lib/Support/Slugs.h"
 
 using namespace mlir;
 using llvm::StringRef;

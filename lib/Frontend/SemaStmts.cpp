@@ -5,6 +5,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/SemaWalk.h"
+#include "lib/Support/Slugs.h"
 
 using namespace mlir;
 using llvm::StringRef;

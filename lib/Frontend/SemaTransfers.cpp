@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/SemaStmts.h"
+#include "lib/Support/Slugs.h"
 
 #include "dialect/CollDialect.h"
 

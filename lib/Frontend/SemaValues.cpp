@@ -11,6 +11,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Frontend/SemaFunctions.h"
+#include "lib/Support/Slugs.h"
 
 using namespace mlir;
 using llvm::StringRef;

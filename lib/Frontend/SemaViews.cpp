@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/SemaEmitter.h"
+#include "lib/Support/Slugs.h"
 
 #include "dialect/CollDialect.h"
 

@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/MscclExport.h"
 #include "lib/Interchange/MscclJudge.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"

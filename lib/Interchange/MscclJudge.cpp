@@ -16,6 +16,7 @@
 #include "lib/Analysis/ProgramDeadlock.h"
 #include "lib/Analysis/Report.h"
 #include "lib/Interchange/MscclContract.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/Support/raw_ostream.h"
 

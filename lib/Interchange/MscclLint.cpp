@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/MscclJudge.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"

@@ -27,12 +27,9 @@ namespace coll {
 
 enum class Severity : uint8_t { Error, Warning, Note, Help };
 
-/// The name of a kind of diagnostic; every one has a section in
-/// docs/Diagnostics.md. Slugs.def lists them.
-enum class Slug : uint16_t {
-#define COLL_SLUG(NAME, TEXT, SUMMARY) NAME,
-#include "lib/Support/Slugs.def"
-};
+/// The name of a kind of diagnostic; lib/Support/Slugs.h has the enumerators,
+/// for those who report: a new kind rebuilds them alone.
+enum class Slug : uint16_t;
 
 llvm::StringRef slugText(Slug slug);
 /// One line: what a diagnostic of this kind reports.

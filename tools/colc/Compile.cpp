@@ -5,6 +5,7 @@
 
 #include "lib/Driver/Plans.h"
 #include "lib/Interchange/MscclExport.h"
+#include "lib/Support/Slugs.h"
 #include "lib/Transforms/ProgramToIR.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

@@ -3,6 +3,7 @@
 
 #include "lib/Driver/Names.h"
 #include "lib/Driver/Session.h"
+#include "lib/Support/Slugs.h"
 
 #include "coll/coll.h"
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 //===- RenderTest.cpp - How diagnostics look ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Support/Diagnostics.h"
+#include "lib/Support/Slugs.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
