@@ -79,10 +79,14 @@ def setup(config, lit_config):
     env["PATH"] = os.pathsep.join(path)
     env["FILECHECK_OPTS"] = "--enable-var-scope --allow-unused-prefixes=false"
     env["COLL_TEST_TIERS"] = ",".join(tiersOf(lit_config))
+    scores = os.path.join(config.coll_obj_root, "results", "scores")
+    scores = lit_config.params.get("scores", scores)
+    os.makedirs(scores, exist_ok=True)
+    env["COLL_TEST_SCORES"] = scores
     env["LC_ALL"] = "C.UTF-8"
     # The tests decide how a rank finds its peers, not the shell they start from.
     for name in [n for n in env if n.startswith(("COLL_", "OMPI_", "PMI", "SLURM"))]:
-        if name != "COLL_TEST_TIERS":
+        if not name.startswith("COLL_TEST_"):
             del env[name]
     # Open MPI refuses to run as root, or with more ranks than cores, unless told.
     env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"

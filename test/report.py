@@ -5,7 +5,8 @@
 usage: report.py RESULTS ALLOWED
 
 RESULTS holds an XUnit file per lit run and steps.tsv, `name TAB passed|failed`, for
-the checks that are no lit test.  A skipped test is printed as "not run"; with
+the checks that are no lit test.  Files scores/LEG/NAME hold a line of what tests
+counted; it is printed as `NAME: LINE`.  A skipped test is printed as "not run"; with
 CI=true it counts as failed unless the file ALLOWED lists it.  The last line is
 `N passed, M failed, K skipped`; the exit status is 1 if anything failed, or if
 nothing passed: a run without tests proves nothing.
@@ -51,6 +52,12 @@ def readAllowed(path):
     return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
 
 
+def printScores(results):
+    for path in sorted(results.glob("scores/*/*")):
+        leg = "" if path.parent.name == "dev" else " (%s)" % path.parent.name
+        print("%s%s: %s" % (path.name, leg, path.read_text().strip()))
+
+
 def main(results, allowedPath):
     allowed = readAllowed(allowedPath)
     strict = os.environ.get("CI") == "true"
@@ -69,6 +76,7 @@ def main(results, allowedPath):
         if outcome == "failed":
             failed.append(name)
         counts[outcome] += 1
+    printScores(results)
     for name in failed:
         print("failed: %s" % name)
     print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counts)
