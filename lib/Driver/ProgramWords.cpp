@@ -57,7 +57,7 @@ void coll::reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
   case ScheduleRefusal::RoundTooSmall:
     diags
         .error(Slug::RoundTooSmall, range,
-               "a round of " + needed + " bytes is less than 16")
+               "a round of " + limit + " bytes is less than " + needed)
         .emit();
     return;
   case ScheduleRefusal::ScratchLimit:

@@ -6,8 +6,9 @@ import pathlib
 import subprocess
 
 
-def repoFiles(root, suffixes):
-    """Paths below `root` that end in one of `suffixes`, relative to it, sorted.
+def repoFiles(root, suffixes, inputs=False):
+    """Paths below `root` that end in one of `suffixes`, relative to it, sorted; of
+    what tests read (Inputs), only if `inputs`.
 
     In a git checkout: what git tracks or would add.  Elsewhere (the bad examples
     under Inputs, an unpacked archive): every file outside build folders.
@@ -24,7 +25,7 @@ def repoFiles(root, suffixes):
         path
         for path in files
         if path.name.endswith(tuple(suffixes))
-        and "Inputs" not in path.parts
+        and (inputs or "Inputs" not in path.parts)
         and (root / path).is_file()
     )
 
