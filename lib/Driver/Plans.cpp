@@ -25,14 +25,22 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
   return {};
 }
 
-/// Warns of protocols that hosts replace.
-static void warnOfReplacedProtocols(Session &session, const Bytecode &code,
-                                    const Instance &instance) {
+/// Warns of directives that hosts replace.
+static void warnOfReplaced(Session &session, const Bytecode &code,
+                           const Instance &instance) {
   std::set<std::string> asked;
+  auto ask = [&](const auto &mapping) {
+    asked.insert(mapping.protocol);
+    if (mapping.threads)
+      asked.insert("threads");
+  };
   for (const ChunkGraph &graph : instance.members) {
-    asked.insert(graph.map.protocol);
-    for (const Mapping &mapping : graph.mappings)
-      asked.insert(mapping.protocol);
+    ask(graph.map);
+    for (const Mapping &mapping : graph.mappings) {
+      ask(mapping);
+      if (mapping.store)
+        asked.insert("store");
+    }
   }
   std::string text;
   auto add = [&](llvm::StringRef name, llvm::StringRef instead) {
@@ -42,10 +50,13 @@ static void warnOfReplacedProtocols(Session &session, const Bytecode &code,
   add("ll", "the small slots");
   add("ll128", "the small slots");
   add("multimem", "loads and sends to each rank");
+  add("direct", "slots");
+  add("threads", "one thread for each block");
+  add("store", "storing tmps where steps need it");
   if (!text.empty())
     session.diags
-        .warning(Slug::ProtocolReplaced, rangeOf(code),
-                 "on a host, protocols of '" + code.schedule +
+        .warning(Slug::DirectiveReplaced, rangeOf(code),
+                 "on a host, directives of '" + code.schedule +
                      "' are replaced: " + text)
         .emit();
 }
@@ -121,7 +132,7 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
   if (result.instances.empty())
     return true;
-  warnOfReplacedProtocols(session, code, result.instances[0]);
+  warnOfReplaced(session, code, result.instances[0]);
   warnOfShorterRounds(session, code, result.instances[0]);
   return true;
 }

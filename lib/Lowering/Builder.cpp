@@ -46,6 +46,16 @@ void Builder::store(Value value, Value address, unsigned alignment) {
   LLVM::StoreOp::create(*this, value, address, alignment);
 }
 
+void Builder::streamStore(Value value, Value address, unsigned alignment) {
+  LLVM::StoreOp::create(*this, value, address, alignment, false,
+                        /*isNonTemporal=*/true);
+}
+
+void Builder::streamFence() {
+  LLVM::CallIntrinsicOp::create(*this, getStringAttr("llvm.x86.sse.sfence"),
+                                ValueRange{});
+}
+
 static unsigned naturalAlignment(Type type) {
   return isa<LLVM::LLVMPointerType>(type) ? 8
                                           : type.getIntOrFloatBitWidth() / 8;

@@ -110,6 +110,9 @@ public:
   Value at(Value base, uint64_t bytes);
   Value load(mlir::Type type, Value address, unsigned alignment = 1);
   void store(Value value, Value address, unsigned alignment = 1);
+  /// Past the caches. Nothing waits for it but streamFence().
+  void streamStore(Value value, Value address, unsigned alignment);
+  void streamFence();
   /// A naturally aligned field of an ABI structure. `order` other than
   /// not_atomic makes it an atomic access.
   Value field(mlir::Type type, Value base, uint64_t offset,

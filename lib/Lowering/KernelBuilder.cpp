@@ -275,17 +275,18 @@ KernelModule buildKernels(MLIRContext *context,
   std::vector<ReduceOp> ops = request.ops;
   if (ops.empty())
     ops.push_back(ReduceOp::None);
-  bool count = request.countBytes;
+  bool count = request.countBytes, vector = request.vectorCounts;
   for (Isa isa : request.isas) {
     if (request.dtypes.empty()) {
       builder.add(result.kernels,
-                  {Format::U8, ReduceOp::None, isa, true, count}, true);
+                  {Format::U8, ReduceOp::None, isa, true, count, vector}, true);
       continue;
     }
     for (Format dtype : request.dtypes)
       for (ReduceOp op : ops)
         if (isFloat(dtype) || !floatOnly)
-          builder.add(result.kernels, {dtype, op, isa, false, count}, false);
+          builder.add(result.kernels, {dtype, op, isa, false, count, vector},
+                      false);
   }
   return result;
 }

@@ -22,6 +22,7 @@ struct KernelRequest {
   std::vector<ReduceOp> ops;  // empty: the plan does not reduce
   std::vector<Isa> isas;
   bool countBytes = false;
+  bool vectorCounts = false; // COLL_PLAN_VCOUNTS
 };
 
 struct KernelInfo {

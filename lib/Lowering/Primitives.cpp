@@ -73,12 +73,7 @@ private:
                        b.cst(COLL_ARGS_SMALL, b.i32())),
                 b.cst(0, b.i32()));
   }
-  Value sig(Value args) {
-    return b.field(b.i32(), args, offsetof(coll_args, sig));
-  }
-  Value sig16(Value args) {
-    return b.and_(b.zext(sig(args), b.i64()), b.cst(0xffff));
-  }
+  Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
   Value smallSlot(Value end, Value next);
   Value slotIndex(Value end, Value next, const Counters &c) {
     return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
@@ -165,11 +160,12 @@ void PrimitiveBuilder::checkSignature(Value inst, Value block, Value end,
 
 void PrimitiveBuilder::recvAcquire() {
   Type ptr = b.ptr();
-  p.recvAcquire = beginFunction(b, module, "coll_recv_acquire",
-                                {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
+  p.recvAcquire =
+      beginFunction(b, module, "coll_recv_acquire",
+                    {ptr, b.i32(), ptr, ptr, b.i64(), b.i32()}, {ptr});
   auto arguments = p.recvAcquire.getArguments();
   Value inst = arguments[0], block = arguments[1], args = arguments[2],
-        end = arguments[3], progress = arguments[4];
+        end = arguments[3], progress = arguments[4], sig = arguments[5];
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Block *small = b.newBlock(), *bulk = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
@@ -187,7 +183,7 @@ void PrimitiveBuilder::recvAcquire() {
   slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress,
            COLL_STATE_WAIT_DATA, end, poll);
   b.startBlock(arrived);
-  checkSignature(inst, block, end, progress, b.trunc(sig16(args), b.i32()),
+  checkSignature(inst, block, end, progress, b.trunc(sig16(sig), b.i32()),
                  b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
   b.startBlock(good);
   func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
@@ -212,7 +208,7 @@ void PrimitiveBuilder::recvAcquire() {
   b.branch(bulkArrived);
   b.startBlock(bulkArrived);
   Value index = slotIndex(end, next, kBulk);
-  checkSignature(inst, block, end, progress, sig(args),
+  checkSignature(inst, block, end, progress, sig,
                  b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
   b.startBlock(bulkGood);
   Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
@@ -314,9 +310,10 @@ void PrimitiveBuilder::sendAcquire() {
 }
 
 void PrimitiveBuilder::sendPublish() {
-  p.sendPublish =
-      beginFunction(b, module, "coll_send_publish", {b.ptr(), b.ptr()}, {});
-  Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1);
+  p.sendPublish = beginFunction(b, module, "coll_send_publish",
+                                {b.ptr(), b.ptr(), b.i32()}, {});
+  Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1),
+        sig = p.sendPublish.getArgument(2);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   Block *small = b.newBlock(), *bulk = b.newBlock();
   b.branchIf(isSmall(args), small, bulk);
@@ -325,7 +322,7 @@ void PrimitiveBuilder::sendPublish() {
   Value next = b.field(b.i64(), seq, kSmall.next),
         after = b.add(next, b.cst(1));
   b.setField(after, seq, kSmall.next);
-  b.setField(b.or_(b.shl(after, b.cst(16)), sig16(args)), smallSlot(end, next),
+  b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
              0, Ordering::release);
   func::ReturnOp::create(b);
 
@@ -333,7 +330,7 @@ void PrimitiveBuilder::sendPublish() {
   next = b.field(b.i64(), seq, kBulk.next);
   after = b.add(next, b.cst(1));
   b.setField(after, seq, kBulk.next);
-  b.setField(sig(args), sigAddress(end, slotIndex(end, next, kBulk)), 0);
+  b.setField(sig, sigAddress(end, slotIndex(end, next, kBulk)), 0);
   b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
              offsetof(coll_ring_line, tail), Ordering::release);
   func::ReturnOp::create(b);

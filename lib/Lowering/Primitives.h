@@ -18,15 +18,15 @@ namespace coll::lowering {
 
 /// The six functions in one module.
 struct Primitives {
-  /// (inst, block: i32, args, end, progress: i64) -> payload of the next
-  /// message, null to leave the kernel
+  /// (inst, block: i32, args, end, progress: i64, sig: i32) -> payload of the
+  /// next message, which must carry `sig`; null to leave the kernel
   mlir::func::FuncOp recvAcquire;
   /// (args, end): the payload was read; returns credits in batches
   mlir::func::FuncOp recvRelease;
   /// (inst, block: i32, args, end, progress: i64) -> payload to write, null to
   /// leave the kernel
   mlir::func::FuncOp sendAcquire;
-  /// (args, end): the payload is written
+  /// (args, end, sig: i32): the payload is written
   mlir::func::FuncOp sendPublish;
   /// (end): returns every credit not yet returned, when a launch ends
   mlir::func::FuncOp flushCredits;

@@ -11,8 +11,11 @@
 //     sendPublish                     for each receive: recvRelease
 //
 // Both ends of a message compute the same slices from (chunk, slice_units), so
-// a piece of zero bytes has no slices on either end. Sends publish before
-// receives return their credits: the next rank's data is on the critical path.
+// a piece of zero bytes has no slices on either end. Where counts are each
+// rank's own (v-collectives), the ends might disagree: there the size is part
+// of the signature, and a share of zero bytes is one empty slot of the first
+// round. Sends publish before receives return their credits: the next rank's
+// data is on the critical path.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +43,7 @@ private:
   using PortCode =
       llvm::function_ref<void(Value port, Value index, unsigned number)>;
   void locate();
+  Value signature();
   void slices();
   void forEachPort(bool sinks, PortCode code);
   void forChannels(const PortShape &port, Value words,
@@ -59,6 +63,12 @@ private:
   unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
   Value operandOf(Value index);
   void countBytes(const TileOperands &tile);
+  void chooseStores(TileOperands &tile);
+  void noteSink(Value port, Value pointer);
+  Value hasFlag(uint32_t flag) {
+    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+    return b.ne(b.and_(flags, b.cst(flag, b.i32())), b.cst(0, b.i32()));
+  }
   void leaveIfNull(Value pointer);
   void releaseAll();
 
@@ -72,7 +82,11 @@ private:
   Value args, inst, block, instance, words, round;
   Value begin, bytes,
       elemsOfPart; // of the piece, relative to its part; elements of a part
+  Value sig;       // of the step's messages
   Value position, progress; // of the slice in the piece
+  // What was stored to, or'ed together: addresses of memory sinks, 1 for those
+  // in scratch, which is read again soon.
+  Value sinkBits, sinkBitsCell; // the cell: where sinks are walked by a loop
   Block *leave = nullptr;
 };
 } // namespace
@@ -115,6 +129,16 @@ void StepEmitter::locate() {
                 b.select(b.and_(isLast, hasSome), missing, b.cst(0)));
 }
 
+/// The launch's, and where it leaves the counts out, the size of the parts that
+/// this step's messages are cut from.
+Value StepEmitter::signature() {
+  Value launch = b.field(b.i32(), args, offsetof(coll_args, sig));
+  if (!variant.vectorCounts || shape.token)
+    return launch;
+  Value hash = b.mul(elemsOfPart, b.cst(COLL_SIZE_HASH));
+  return b.add(launch, b.trunc(b.lshr(hash, b.cst(32)), b.i32()));
+}
+
 Value StepEmitter::endOf(Value port, bool sink) {
   Value count = b.field32(inst, sink ? offsetof(coll_inst, nsend)
                                      : offsetof(coll_inst, nrecv));
@@ -134,10 +158,11 @@ void StepEmitter::leaveIfNull(Value pointer) {
 
 Value StepEmitter::channelPointer(Value port, bool sink) {
   func::FuncOp acquire = sink ? primitives.sendAcquire : primitives.recvAcquire;
-  Value pointer = func::CallOp::create(b, acquire,
-                                       ValueRange{inst, block, args,
-                                                  endOf(port, sink), progress})
-                      .getResult(0);
+  SmallVector<Value> operands = {inst, block, args, endOf(port, sink),
+                                 progress};
+  if (!sink)
+    operands.push_back(sig);
+  Value pointer = func::CallOp::create(b, acquire, operands).getResult(0);
   leaveIfNull(pointer);
   return pointer;
 }
@@ -250,7 +275,7 @@ void StepEmitter::releaseAll() {
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
       func::CallOp::create(b, primitives.sendPublish,
-                           ValueRange{args, endOf(port, true)});
+                           ValueRange{args, endOf(port, true), sig});
     });
   });
   forEachPort(false, [&](Value port, Value, unsigned i) {
@@ -282,6 +307,36 @@ void StepEmitter::countBytes(const TileOperands &tile) {
   func::CallOp::create(b, primitives.countBytes, ValueRange{read, written});
 }
 
+void StepEmitter::noteSink(Value port, Value pointer) {
+  Value isScratch = b.eq(word(port, kPortA), b.cst(kScratch));
+  Value bits = b.or_(LLVM::PtrToIntOp::create(b, b.i64(), pointer),
+                     b.zext(isScratch, b.i64()));
+  if (sinkBitsCell)
+    b.setField(b.or_(b.field(b.i64(), sinkBitsCell, 0), bits), sinkBitsCell, 0);
+  else
+    sinkBits = sinkBits ? b.or_(sinkBits, bits) : bits;
+}
+
+/// When the inner loop stores past the caches: into slots when the launch says
+/// so, into memory when it says so and all of it lies right. Sinks of a loop,
+/// many and mostly slots, go by the slots' flag alone.
+void StepEmitter::chooseStores(TileOperands &tile) {
+  if (variant.isa == Isa::AArch64)
+    return;
+  bool hasSlots = llvm::any_of(shape.sinks, [](const PortShape &p) {
+    return p.place == PortShape::Channel;
+  });
+  if (hasSlots)
+    tile.streamSlots = hasFlag(COLL_ARGS_STREAM_SLOTS);
+  if (sinkBitsCell)
+    sinkBits = b.field(b.i64(), sinkBitsCell, 0);
+  if (sinkBits)
+    tile.streamAll =
+        b.and_(hasFlag(shape.loopSinks ? COLL_ARGS_STREAM_SLOTS
+                                       : COLL_ARGS_STREAM_OUT),
+               b.eq(b.and_(sinkBits, b.cst(COLL_UNIT_BYTES - 1)), b.cst(0)));
+}
+
 void StepEmitter::slices() {
   Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
                            b.cst(COLL_UNIT_BYTES));
@@ -293,6 +348,7 @@ void StepEmitter::slices() {
   if (shape.loopSinks) {
     tile.numSinks = word(words, kStepNumSinks);
     tile.sinkArray = b.array(b.ptr(), tile.numSinks);
+    sinkBitsCell = b.array(b.i64(), b.cst(1));
   }
   tile.numRanks = b.field32(inst, offsetof(coll_inst, nranks));
   tile.factor =
@@ -307,10 +363,14 @@ void StepEmitter::slices() {
   Value slice = head->getArgument(1);
   progress = b.or_(step, b.shl(b.and_(slice, b.cst(0xffffff)), b.cst(16)));
   Value current = b.umin(b.sub(bytes, position), sliceBytes);
+  if (sinkBitsCell)
+    b.setField(b.cst(0), sinkBitsCell, 0);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {
-      Value pointer =
-          pointerOf(sinks ? shape.sinks[i] : shape.sources[i], port, sinks);
+      const PortShape &of = sinks ? shape.sinks[i] : shape.sources[i];
+      Value pointer = pointerOf(of, port, sinks);
+      if (sinks && of.place != PortShape::Channel)
+        noteSink(port, pointer);
       if (!index)
         (sinks ? tile.sinks : tile.sources).push_back(pointer);
       else
@@ -325,8 +385,10 @@ void StepEmitter::slices() {
   tile.elements = elementBytes() == 1
                       ? current
                       : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
-  if (!shape.token)
+  if (!shape.token) {
+    chooseStores(tile);
     emitTileLoops(b, shape, variant, functions, tile);
+  }
   if (variant.countBytes)
     countBytes(tile);
   releaseAll();
@@ -345,8 +407,12 @@ func::FuncOp StepEmitter::build(StringRef name) {
   instance = fn.getArgument(3), words = fn.getArgument(4),
   round = fn.getArgument(5);
   locate();
+  sig = signature();
   // A token has no bytes but is one empty slot, in the first round.
-  Value some = shape.token ? b.eq(round, b.cst(0)) : b.ne(bytes, b.cst(0));
+  Value isFirst = b.eq(round, b.cst(0)), hasBytes = b.ne(bytes, b.cst(0));
+  Value some = shape.token            ? isFirst
+               : variant.vectorCounts ? b.or_(isFirst, hasBytes)
+                                      : hasBytes;
   Block *work = b.newBlock(), *nothing = b.newBlock();
   leave = b.newBlock();
   b.branchIf(some, work, nothing);

@@ -10,6 +10,9 @@ using namespace mlir;
 using llvm::SmallVector;
 
 namespace {
+/// Which sinks are stored to past the caches.
+enum class Streams : uint8_t { None, Slots, All };
+
 class TileEmitter {
 public:
   TileEmitter(Builder &b, const StepShape &shape, const Variant &variant,
@@ -21,6 +24,9 @@ public:
   void run();
 
 private:
+  Value largeLoop(unsigned lanes, unsigned tiles);
+  Value streamLoop(Value condition, Streams which, unsigned lanes,
+                   unsigned tiles, llvm::function_ref<Value()> otherwise);
   Value loop(Value from, Value to, unsigned lanes, unsigned tiles);
   void tile(Value index, unsigned lanes, unsigned tiles);
   Value elementAddress(Value base, Value index, Format format) {
@@ -38,8 +44,10 @@ private:
   Value evaluate(ArrayRef<Value> sources);
   Value apply(const ExprNode &node, SmallVector<Value> &stack);
   Value finish(Value value);
-  void storeTo(Value pointer, ElemType type, Value index,
+  void storeTo(Value pointer, const PortShape &port, Value index,
                ArrayRef<Value> results, unsigned lanes);
+  void storeVector(Value vector, Value address, const PortShape &port,
+                   unsigned bytes);
   bool isScaled(const PortShape &port) const {
     return variant.op == ReduceOp::PremulSum &&
            (port.scaled || port.scaledRounded);
@@ -52,6 +60,7 @@ private:
   const TileOperands &operands;
   Arithmetic math;
   Format accum;
+  Streams streams = Streams::None; // of the loop being emitted
 };
 } // namespace
 
@@ -61,12 +70,43 @@ void TileEmitter::run() {
   bool narrow = !variant.move && accum != variant.dtype;
   unsigned tiles =
       shape.loopSources || shape.sources.size() > 2 || narrow ? 2 : 4;
-  Value done = loop(b.cst(0), operands.elements, lanes, tiles);
+  Value done = largeLoop(lanes, tiles);
   done = loop(done, operands.elements, lanes, 1);
   if (lanes > 16 / bytes)
     done = loop(done, operands.elements, 16 / bytes, 1);
   if (bytes < 16)
     loop(done, operands.elements, 0, 1);
+}
+
+/// The loop of several vectors, in as many forms as there are ways to store.
+Value TileEmitter::largeLoop(unsigned lanes, unsigned tiles) {
+  auto plain = [&] { return loop(b.cst(0), operands.elements, lanes, tiles); };
+  auto slots = [&] {
+    return streamLoop(operands.streamSlots, Streams::Slots, lanes, tiles,
+                      plain);
+  };
+  return streamLoop(operands.streamAll, Streams::All, lanes, tiles, slots);
+}
+
+/// The loop with such stores where `condition` holds, else what `otherwise`
+/// emits. The fence comes before anything else is stored: a release store does
+/// not wait for stores past the caches.
+Value TileEmitter::streamLoop(Value condition, Streams which, unsigned lanes,
+                              unsigned tiles,
+                              llvm::function_ref<Value()> otherwise) {
+  if (!condition)
+    return otherwise();
+  auto ifOp = scf::IfOp::create(b, TypeRange{b.i64()}, condition, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  streams = which;
+  Value end = loop(b.cst(0), operands.elements, lanes, tiles);
+  streams = Streams::None;
+  b.streamFence();
+  scf::YieldOp::create(b, ValueRange{end});
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, ValueRange{otherwise()});
+  return ifOp.getResult(0);
 }
 
 /// Handles as many whole groups of lanes * tiles elements as lie in [from, to)
@@ -180,9 +220,22 @@ Value TileEmitter::finish(Value value) {
   return value;
 }
 
-void TileEmitter::storeTo(Value pointer, ElemType type, Value index,
+/// Slots begin on lines, other memory on 16 bytes where it is streamed to;
+/// wider vectors are then stored in pieces, which the processor joins again.
+void TileEmitter::storeVector(Value vector, Value address,
+                              const PortShape &port, unsigned bytes) {
+  constexpr unsigned lineBytes = 64, unitBytes = 16;
+  bool isSlot = port.place == PortShape::Channel;
+  if (streams == Streams::None || (streams == Streams::Slots && !isSlot))
+    b.store(vector, address);
+  else
+    b.streamStore(vector, address,
+                  std::min(bytes, isSlot ? lineBytes : unitBytes));
+}
+
+void TileEmitter::storeTo(Value pointer, const PortShape &port, Value index,
                           ArrayRef<Value> results, unsigned lanes) {
-  Format format = formatOf(type), own = formatOf(shape.type);
+  Format format = formatOf(port.type), own = formatOf(shape.type);
   Value base = elementAddress(pointer, index, format);
   for (auto [t, value] : llvm::enumerate(results)) {
     Value v = value;
@@ -191,7 +244,8 @@ void TileEmitter::storeTo(Value pointer, ElemType type, Value index,
       if (format != own)
         v = math.round(math.extend(v, own, accum), accum, format);
     }
-    b.store(v, tileAddress(base, format, lanes, t));
+    storeVector(v, tileAddress(base, format, lanes, t), port,
+                std::max(lanes, 1u) * bytesOf(format));
   }
 }
 
@@ -215,7 +269,7 @@ void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
     v = finish(v);
   if (!shape.loopSinks) {
     for (auto [i, port] : llvm::enumerate(shape.sinks))
-      storeTo(operands.sinks[i], port.type, index, results, lanes);
+      storeTo(operands.sinks[i], port, index, results, lanes);
     return;
   }
   auto forOp = scf::ForOp::create(b, b.cst(0), operands.numSinks, b.cst(1));
@@ -223,7 +277,7 @@ void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
   b.setInsertionPointToStart(forOp.getBody());
   Value slot =
       b.at(operands.sinkArray, b.mul(forOp.getInductionVar(), b.cst(8)));
-  storeTo(b.load(b.ptr(), slot, 8), shape.sinks[0].type, index, results, lanes);
+  storeTo(b.load(b.ptr(), slot, 8), shape.sinks[0], index, results, lanes);
 }
 
 void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,

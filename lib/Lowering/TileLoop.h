@@ -15,6 +15,10 @@ struct TileOperands {
   mlir::Value numSources, numSinks;   // i64, for the arrays
   mlir::Value elements;               // i64; bytes when the step only moves
   mlir::Value numRanks;               // i64: avg's divisor
+  // i1, or none where it never holds: the loop of several vectors stores past
+  // the caches into the sinks that are channels, whose pointers are multiples
+  // of 64; into all sinks, whose pointers are multiples of 16.
+  mlir::Value streamSlots, streamAll;
   mlir::Value factor;                 // f64: premul_sum's
 };
 
@@ -27,12 +31,15 @@ struct Variant {
   bool move = false;
   bool countBytes =
       false; // reports what every slice reads and writes to coll_count_bytes
+  bool vectorCounts = false; // COLL_PLAN_VCOUNTS
 };
 
 /// Emits loops that combine `elements` elements of every source and put the
 /// result into every sink: full vectors, several at a time to have enough loads
 /// in flight, then single vectors, then 16 bytes, then elements. All loads of
-/// an iteration precede its stores.
+/// an iteration precede its stores. Stores past the caches are in a loop of
+/// their own, with nothing but them between its start and the fence behind it
+/// (lib/Target/FenceCheck.h).
 void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,
                    const std::vector<Function> &functions,
                    const TileOperands &operands);

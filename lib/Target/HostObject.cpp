@@ -96,6 +96,7 @@ KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan,
   request.plan = plan.name;
   request.isas = isasOf(options);
   request.countBytes = options.countBytes;
+  request.vectorCounts = !programs.launchCounts.empty();
   bool reduces = programs.reduces && hasElements(programs);
   if (needsDtype(plan.shapes.all(), reduces))
     request.dtypes = options.dtypes;

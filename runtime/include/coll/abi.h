@@ -63,7 +63,11 @@ typedef struct coll_size {
 
 enum {
   COLL_ARGS_SMALL = 1, /* all messages of this launch use the small rings */
-  COLL_ARGS_IN_PLACE = 2
+  COLL_ARGS_IN_PLACE = 2,
+  /* Where vectors are stored past the caches (x86; never with
+     COLL_ARGS_SMALL). They change no value and no order that anyone can see. */
+  COLL_ARGS_STREAM_SLOTS = 4, /* into bulk slots */
+  COLL_ARGS_STREAM_OUT = 8    /* into the call's buffers as well */
 };
 
 typedef struct coll_args {
@@ -74,7 +78,8 @@ typedef struct coll_args {
                      is not given has elems 0 */
   double scalar[COLL_MAX_SCALARS]; /* scalar args; premul_sum's factor is in the
                                       last one */
-  uint32_t sig; /* launch signature, mixed into every channel's first message */
+  uint32_t sig; /* launch signature, which every message carries; see
+                   COLL_SIZE_HASH */
   int32_t launch[COLL_MAX_LAUNCH];
   uint64_t units_q; /* sizes[0].units_q and units_r, here so that the common
                        case touches one line */
@@ -363,7 +368,11 @@ typedef struct coll_plan {
 enum {
   COLL_PLAN_VCOUNTS = 1
 }; /* counts come from a launch array: the small protocol is never chosen by
-      count */
+      count, and what the launch signature leaves out is compared message by
+      message. A message carries sig + (elems * COLL_SIZE_HASH >> 32), elems
+      being the size of the part it is cut from, and a share without elements
+      is one empty message of the first round. */
+#define COLL_SIZE_HASH UINT64_C(0x9e3779b97f4a7c15)
 
 COLL_ASSERT(sizeof(coll_buf) == 32);
 COLL_ASSERT(sizeof(coll_size) == 32);

@@ -1,8 +1,8 @@
 /* mismatch.c - Rank 1 calls otherwise than ranks 0 and 2, in the second launch.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * usage: mismatch count|dtype|op|plan|absent. Prints every rank's status, in
- * order, then what rank 0 has to say.
+ * usage: mismatch count|part|gone|more|dtype|op|plan|absent. Prints every
+ * rank's status, in order, then what rank 0 has to say.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +17,18 @@ static struct {
   char status[64], text[4000];
 } reports[RANKS];
 
+/* Every part has two elements, but for the one that rank 0 sends to rank 1:
+ * `sent` elements, says rank 0, and `taken`, says rank 1. */
+static coll_status swapParts(const void *in, void *out, int rank, size_t sent,
+                             size_t taken, coll_comm *comm) {
+  size_t counts[2 * RANKS - 1], *next = counts;
+  for (int p = 0; p < RANKS; ++p)
+    for (int q = 0; q < RANKS; ++q)
+      if (p == rank || q == rank)
+        *next++ = p != 0 || q != 1 ? 2 : rank == 0 ? sent : taken;
+  return swap(in, out, counts, NULL, COLL_F32, comm, NULL);
+}
+
 static coll_status second(const char *how, int rank, coll_comm *comm) {
   static int in[COUNT + 1], out[COUNT + 1];
   int odd = rank == 1;
@@ -26,6 +38,12 @@ static coll_status second(const char *how, int rank, coll_comm *comm) {
     sleep(6);
     return COLL_OK;
   }
+  if (strcmp(how, "part") == 0)
+    return swapParts(in, out, rank, 2, 1, comm);
+  if (strcmp(how, "gone") == 0)
+    return swapParts(in, out, rank, 2, 0, comm);
+  if (strcmp(how, "more") == 0)
+    return swapParts(in, out, rank, 0, 2, comm);
   size_t count = odd && strcmp(how, "count") == 0 ? COUNT + 1 : COUNT;
   coll_dtype dtype = odd && strcmp(how, "dtype") == 0 ? COLL_I32 : COLL_F32;
   coll_op op = odd && strcmp(how, "op") == 0 ? COLL_MAX : COLL_SUM;
@@ -40,7 +58,9 @@ static void run(const coll_id *id, const char *how, int rank, int fd) {
   coll_status status = coll_comm_init(&comm, RANKS, id, rank, &config);
   if (status == COLL_OK)
     status = sums(in, out, COUNT, COLL_F32, COLL_SUM, comm, NULL);
-  if (status == COLL_OK)
+  /* A rank that was done before anyone could find out is told by its next call.
+   */
+  for (int i = 0; i < 2 && status == COLL_OK; ++i)
     status = second(how, rank, comm);
   snprintf(reports[rank].status, sizeof reports[rank].status, "%s",
            coll_status_string(status));
