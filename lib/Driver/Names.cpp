@@ -4,6 +4,7 @@
 #include "lib/Driver/Names.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -32,6 +33,23 @@ static llvm::Error parseNames(llvm::StringRef list, llvm::ArrayRef<T> all,
     if (!llvm::is_contained(result, *found))
       result.push_back(*found);
   }
+  return llvm::Error::success();
+}
+
+llvm::Error coll::splitSchedule(llvm::StringRef text, std::string &file,
+                                std::string &schedule) {
+  auto [path, name] = text.rsplit(':');
+  // A file's name has a dot or a slash where a schedule's is one word.
+  bool isNamed = !name.empty() && llvm::all_of(name, [](char c) {
+    return llvm::isAlnum(c) || c == '_';
+  });
+  file = (isNamed ? path : text).str();
+  if (!isNamed)
+    return llvm::Error::success();
+  if (!schedule.empty() && schedule != name)
+    return llvm::createStringError("--schedule " + schedule + ": " + text +
+                                   " names another");
+  schedule = name.str();
   return llvm::Error::success();
 }
 

@@ -26,11 +26,11 @@ static const char *const overview =
 namespace {
 /// Registered while the command line is read, and gone afterwards.
 struct Flags {
-  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll"),
+  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll[:SCHEDULE]"),
                             cl::cat(category)};
-  cl::opt<std::string> schedule{"schedule",
-                                cl::desc("only this schedule of the file"),
-                                cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> schedule{
+      "schedule", cl::desc("only this schedule of the file, as FILE:SCHEDULE"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::list<std::string> ranks{
       "ranks",
       cl::desc(
@@ -127,8 +127,12 @@ std::optional<Options> coll::parseOptions(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return std::nullopt;
   Options options;
-  options.file = flags.file;
   options.schedule = flags.schedule;
+  if (llvm::Error error =
+          splitSchedule(flags.file, options.file, options.schedule)) {
+    fail(llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
   options.output = flags.output;
   options.explain = flags.explain;
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());

@@ -31,6 +31,9 @@ namespace {
 struct Flags {
   cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll[:SCHEDULE]"),
                             cl::Required, cl::cat(category)};
+  cl::opt<std::string> schedule{
+      "schedule", cl::desc("this schedule of the file, as FILE:SCHEDULE"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> ranks{
       "ranks", cl::desc("number of processes: N, or M,G for a grid"),
       cl::Required, cl::cat(category)};
@@ -192,13 +195,10 @@ static bool readRoots(const Flags &flags, RunOptions &options) {
 }
 
 static bool readNames(const Flags &flags, RunOptions &options) {
-  llvm::StringRef file = flags.file;
-  size_t colon = file.rfind(':');
-  bool hasSchedule =
-      colon != llvm::StringRef::npos && !file.substr(colon).contains('/');
-  options.file =
-      file.substr(0, hasSchedule ? colon : llvm::StringRef::npos).str();
-  options.schedule = hasSchedule ? file.substr(colon + 1).str() : "";
+  options.schedule = flags.schedule;
+  if (llvm::Error error =
+          splitSchedule(flags.file, options.file, options.schedule))
+    return fail(llvm::toString(std::move(error)));
   if (llvm::Error error = parseDefines(flags.defines, options.defines))
     return fail(llvm::toString(std::move(error)));
   llvm::Expected<RankSpec> ranks = parseRankSpec(flags.ranks);

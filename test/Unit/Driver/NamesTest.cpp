@@ -27,6 +27,24 @@ TEST(Names, Formats) {
             std::string::npos);
 }
 
+TEST(Names, ScheduleOfAFile) {
+  auto split = [](llvm::StringRef text, std::string schedule = "") {
+    std::string file;
+    llvm::Error error = splitSchedule(text, file, schedule);
+    return error ? llvm::toString(std::move(error)) : file + " " + schedule;
+  };
+  EXPECT_EQ(split("a/ring.coll"), "a/ring.coll ");
+  EXPECT_EQ(split("a/ring.coll:all_2"), "a/ring.coll all_2");
+  EXPECT_EQ(split("ring.coll", "two"), "ring.coll two");
+  EXPECT_EQ(split("ring.coll:two", "two"), "ring.coll two");
+  EXPECT_EQ(split("ring.coll:one", "two"),
+            "--schedule two: ring.coll:one names another");
+  // Colons in the names of files and folders are no schedules.
+  EXPECT_EQ(split("12:30/ring.coll"), "12:30/ring.coll ");
+  EXPECT_EQ(split("ring:v2.coll"), "ring:v2.coll ");
+  EXPECT_EQ(split("ring.coll:"), "ring.coll: ");
+}
+
 TEST(Names, ReduceOps) {
   std::vector<ReduceOp> ops;
   EXPECT_FALSE(parseReduceOps("max,premul_sum", ops));
