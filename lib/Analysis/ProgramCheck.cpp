@@ -245,7 +245,7 @@ void Comparison::compare(ProgramCheckResult &result) {
   for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
     if (variant == Variant::InPlace && programs.members[member].inPlace.empty())
       continue;
-    Machine machine(programs, member, variant, terms, options);
+    Machine machine(programs, member, variant, terms, options, rounds);
     bool isDone = machine.run();
     result.steps += machine.steps;
     result.messages += machine.messages;

@@ -18,15 +18,21 @@ uint32_t check::roundsToRun(const std::vector<RankProgram> &ranks) {
              : 1;
 }
 
+static const std::vector<RankProgram> &programsOf(const ProgramMember &member,
+                                                  Variant variant) {
+  return variant == Variant::InPlace ? member.inPlace : member.outOfPlace;
+}
+
 Machine::Machine(const ProgramSet &programs, uint32_t member, Variant variant,
-                 CheckTerms &terms, const ProgramCheckOptions &options)
-    : programs(programs), member(programs.members[member]), memberIndex(member),
-      variant(variant),
-      ranks(variant == Variant::InPlace ? this->member.inPlace
-                                        : this->member.outOfPlace),
-      terms(terms), memory(programs, member, variant, roundsToRun(ranks)),
+                 CheckTerms &terms, const ProgramCheckOptions &options,
+                 uint32_t rounds)
+    : rounds(rounds
+                 ? rounds
+                 : roundsToRun(programsOf(programs.members[member], variant))),
+      programs(programs), member(programs.members[member]), memberIndex(member),
+      variant(variant), ranks(programsOf(this->member, variant)), terms(terms),
+      memory(programs, member, variant, this->rounds),
       order(ranks, options.maxRaceSearch) {
-  rounds = roundsToRun(ranks);
   for (Rank rank = 0; rank < ranks.size(); ++rank) {
     firstBlock.push_back(blocks.size());
     for (uint32_t b = 0; b < ranks[rank].blocks.size(); ++b)

@@ -54,7 +54,8 @@ struct ChannelTrace {
 class Machine {
 public:
   Machine(const ProgramSet &programs, uint32_t member, Variant variant,
-          CheckTerms &terms, const ProgramCheckOptions &options);
+          CheckTerms &terms, const ProgramCheckOptions &options,
+          uint32_t rounds = 0);
   /// Runs all rounds. False: an error was recorded.
   bool run();
   Content contentOf(Rank rank, const Cell &cell, uint32_t round);
@@ -69,7 +70,9 @@ public:
   llvm::DenseMap<std::pair<uint64_t, uint32_t>, ChannelTrace>
       traces; // (from, to), tag
   uint64_t steps = 0, messages = 0;
-  uint32_t rounds = 1;
+  /// As many as asked for; 0: as its blocks need. Messages of both variants are
+  /// compared, and one may have fewer blocks.
+  const uint32_t rounds;
 
 private:
   struct Message {

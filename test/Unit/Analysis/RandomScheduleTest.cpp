@@ -6,10 +6,12 @@
 // every location of `out`. The contract promises what the interpreter found, so
 // it must hold; with a change that matters it must not.
 //
-//   RANDOM_SCHEDULES=first:count AnalysisTests --gtest_filter=RandomSchedule.*
+// Seeds.h says how to try others.
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSchedule.h"
+#include "../Score.h"
+#include "../Seeds.h"
 #include "Elaborating.h"
 #include "lib/Analysis/Terms.h"
 
@@ -17,16 +19,6 @@
 
 using namespace coll;
 using namespace coll::naive;
-
-namespace {
-struct Seeds {
-  uint64_t first = 1, count = 600;
-  Seeds() {
-    if (const char *text = getenv("RANDOM_SCHEDULES"))
-      sscanf(text, "%lu:%lu", &first, &count);
-  }
-};
-} // namespace
 
 static std::map<Place, Tree> outputsOf(const std::map<Place, Tree> &state) {
   std::map<Place, Tree> outputs;
@@ -141,20 +133,25 @@ static void checkSeed(uint64_t seed, std::map<std::string, int> &tally) {
 }
 
 TEST(RandomSchedule, AgreesWithTheNaiveInterpreter) {
-  Seeds seeds;
+  coll::test::Seeds seeds(1000);
   std::map<std::string, int> tally;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    checkSeed(seed, tally);
+  while (seeds.next()) {
+    checkSeed(seeds.seed(), tally);
     if (HasFailure())
-      FAIL() << "seed " << seed;
+      FAIL() << "seed " << seeds.seed();
   }
-  std::cout << "seeds " << seeds.first << " to "
-            << seeds.first + seeds.count - 1 << ":";
+  std::string counts;
   for (const auto &[error, count] : tally)
-    std::cout << " " << (error.empty() ? "right" : error) << " " << count;
-  std::cout << "\n";
+    counts += (counts.empty() ? "" : ", ") + std::to_string(count) + " " +
+              (error.empty() ? "right" : error);
+  coll::test::reportScore("oracle of schedules",
+                          std::to_string(seeds.numDone()) +
+                              " schedules against a naive interpreter: " +
+                              counts + "; 0 disagreements, " + seeds.text());
   // The generator is of use only while it makes all kinds.
-  if (seeds.count >= 100) {
+  if (seeds.areMany()) {
     EXPECT_EQ(tally.size(), 4u);
+    EXPECT_GT(tally[""] * 5, int(seeds.numDone()));
+    EXPECT_LT(tally[""] * 5, int(seeds.numDone()) * 4);
   }
 }

@@ -1,6 +1,6 @@
 //===- DeadlockTest.cpp - Programs against FIFOs --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Executor.h"
+#include "HandPrograms.h"
 #include "Schedules.h"
 #include "lib/Analysis/Schedule.h"
 
@@ -27,46 +27,6 @@ uint32_t longestSafe(const ProgramSet &programs, uint32_t slots,
             .isStuck)
       return slices - 1;
   return kNone;
-}
-
-/// A program written by hand: for each rank steps of one block, each receiving
-/// and sending on some channels.
-struct HandStep {
-  std::vector<Rank> from, to;
-};
-ProgramSet byHand(const std::vector<std::vector<HandStep>> &ranks) {
-  ProgramSet programs;
-  programs.rankDims = {uint32_t(ranks.size())};
-  programs.sizes.push_back({SizeSymbol::Count, 0, 1});
-  programs.exprs.push_back({{ExprNode{ExprNode::Operand}}});
-  ProgramMember &member = programs.members.emplace_back();
-  for (const auto &steps : ranks) {
-    RankProgram &program = member.outOfPlace.emplace_back();
-    program.blocks.resize(1);
-    auto endOf = [](std::vector<ChannelEnd> &ends, Rank peer) {
-      for (uint32_t i = 0; i < ends.size(); ++i)
-        if (ends[i].peer == peer)
-          return i;
-      ends.push_back({peer, 0});
-      return uint32_t(ends.size() - 1);
-    };
-    for (const HandStep &hand : steps) {
-      Step step;
-      step.firstPort = program.ports.size();
-      for (Rank peer : hand.from)
-        program.ports.push_back(
-            {.kind = Port::Recv, .end = endOf(program.recvEnds, peer)});
-      if (hand.from.empty())
-        program.ports.push_back({.kind = Port::Load});
-      for (Rank peer : hand.to)
-        program.ports.push_back(
-            {.kind = Port::Send, .end = endOf(program.sendEnds, peer)});
-      step.numSources = std::max<size_t>(1, hand.from.size());
-      step.numSinks = hand.to.size();
-      program.blocks[0].steps.push_back(step);
-    }
-  }
-  return programs;
 }
 
 // A step that receives and sends holds its slot until it can send, so up and
@@ -146,49 +106,6 @@ TEST(Deadlock, MissingMessage) {
   EXPECT_EQ(result.cycle[0].step, 1u);
   EXPECT_EQ(result.cycle[0].why, BlockedAt::Data);
   EXPECT_TRUE(result.cycle[0].isOver);
-}
-
-// One greedy run says what every interleaving does.
-TEST(Deadlock, GreedyRunSpeaksForAll) {
-  const uint64_t seed = 7;
-  std::mt19937_64 random(seed);
-  int stuck = 0, done = 0;
-  for (int times = 0; times < 3000; ++times) {
-    // Random messages in a random order, a legal one more often than not; then
-    // two steps change places.
-    uint32_t n = 2 + random() % 3, messages = 2 + random() % 8;
-    std::vector<std::vector<HandStep>> ranks(n);
-    for (uint32_t m = 0; m < messages; ++m) {
-      Rank from = random() % n, to = (from + 1 + random() % (n - 1)) % n;
-      if (random() % 2 && !ranks[from].empty() &&
-          !ranks[from].back().from.empty() && ranks[from].back().to.empty())
-        ranks[from].back().to = {to};
-      else
-        ranks[from].push_back({{}, {to}});
-      ranks[to].push_back({{from}, {}});
-    }
-    std::vector<HandStep> &steps = ranks[random() % n];
-    if (steps.size() > 1) {
-      size_t at = random() % (steps.size() - 1);
-      std::swap(steps[at], steps[at + 1]);
-    }
-    ProgramSet programs = byHand(ranks);
-    uint32_t slots = 1 + random() % 4;
-    FifoShape shape{slots, 1 + uint32_t(random() % slots),
-                    1 + uint32_t(random() % 3), 1 + uint32_t(random() % 2)};
-    bool isStuck = runFifos(programs, 0, Variant::OutOfPlace, shape).isStuck;
-    (isStuck ? stuck : done)++;
-    for (int run = 0; run < 3; ++run)
-      ASSERT_EQ(executeOnly(programs, shape, random), isStuck)
-          << "seed " << seed << ", program " << times;
-    // What the guaranteed slots let run, runs.
-    FifoShape guaranteed = shape.guaranteed();
-    ASSERT_LE(isStuck,
-              runFifos(programs, 0, Variant::OutOfPlace, guaranteed).isStuck)
-        << "seed " << seed << ", program " << times;
-  }
-  EXPECT_GT(stuck, 300);
-  EXPECT_GT(done, 300);
 }
 
 // Where a message fits a FIFO, some degree of fusion always runs.

@@ -1,127 +1,19 @@
 //===- Executor.cpp - Programs run on numbers, in any order ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Executor.h"
+#include "Numbers.h"
 
-#include <algorithm>
 #include <deque>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 
 using namespace coll;
 using namespace coll::test;
 
 namespace {
-uint64_t mix(uint64_t a, uint64_t b) {
-  uint64_t x = (a ^ b * 0x9e3779b97f4a7c15u) + 0x632be59bd9b4e019u;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
-
-struct Number {
-  uint64_t hash = 0;
-  ElemType type = ElemType::Accum; // one that it is exact in
-  bool isRaw = false;              // a leaf that premul_sum has not multiplied
-  bool operator==(const Number &) const = default;
-};
-
-/// Which formats hold which others, by their bits of exponent and mantissa.
-bool holds(ElemType wide, ElemType narrow) {
-  if (wide == narrow)
-    return wide != ElemType::MXE4M3;
-  if (narrow == ElemType::T)
-    return wide == ElemType::Accum;
-  auto bits = [](ElemType t) {
-    switch (t) {
-    case ElemType::E4M3:
-      return std::pair(4, 3);
-    case ElemType::E5M2:
-      return std::pair(5, 2);
-    case ElemType::F16:
-      return std::pair(5, 10);
-    case ElemType::BF16:
-      return std::pair(8, 7);
-    case ElemType::F32:
-      return std::pair(8, 23);
-    case ElemType::F64:
-      return std::pair(11, 52);
-    default:
-      return std::pair(0, 0);
-    }
-  };
-  auto [we, wm] = bits(wide);
-  auto [ne, nm] = bits(narrow);
-  return ne && we >= ne && wm >= nm;
-}
-
-Number rounded(Number x, ElemType type) {
-  if (holds(type, x.type))
-    return x;
-  return {mix(x.hash, 100 + int(type)), type};
-}
-
-/// Like +: commutative, not associative.
-Number combined(Number a, Number b, uint64_t op) {
-  return {mix(a.hash + b.hash, mix(a.hash * b.hash, op))};
-}
-
-Number evaluate(const ValueExpr &expr, const std::vector<Number> &operands) {
-  std::vector<Number> stack;
-  for (const ExprNode &node : expr.nodes) {
-    size_t takes = node.kind == ExprNode::Operand ? 0
-                   : node.kind == ExprNode::Round ? 1
-                   : node.kind == ExprNode::Add   ? 2
-                                                  : node.arg;
-    std::vector<Number> args(stack.end() - takes, stack.end());
-    stack.resize(stack.size() - takes);
-    switch (node.kind) {
-    case ExprNode::Operand:
-      stack.push_back(operands[node.arg]);
-      break;
-    case ExprNode::Round:
-      stack.push_back(rounded(args[0], node.type));
-      break;
-    case ExprNode::Add:
-      stack.push_back(combined(args[0], args[1], 1));
-      break;
-    case ExprNode::FoldAny:
-      std::sort(args.begin(), args.end(),
-                [](auto &a, auto &b) { return a.hash < b.hash; });
-      [[fallthrough]];
-    case ExprNode::Fold: {
-      Number sum = args[0];
-      for (size_t i = 1; i < args.size(); ++i)
-        sum = combined(sum, args[i], node.kind == ExprNode::Fold ? 2 : 3);
-      stack.push_back(sum);
-      break;
-    }
-    case ExprNode::Apply: {
-      uint64_t hash = 1000 + node.function;
-      for (Number arg : args)
-        hash = mix(hash, arg.hash);
-      stack.push_back({hash});
-      break;
-    }
-    }
-  }
-  return stack.back();
-}
-
-Number finished(Number x, bool complete, ElemType type) {
-  if (complete)
-    x = {mix(x.hash, 77)};
-  return rounded(x, type);
-}
-
-struct Execution {
-  const ProgramSet &programs;
-  const ProgramMember &member;
-  const std::vector<Variant> &variants;
-  const ChunkGraph &graph;
-  FifoShape shape;
-  std::mt19937_64 &random;
-  ExecutorResult result;
-
+/// What an execution has come to.
+struct State {
   using Address =
       std::tuple<Rank, int, uint32_t, uint32_t, uint32_t,
                  uint32_t>; // rank, space/buffer, part, chunk, round, slice
@@ -130,18 +22,63 @@ struct Execution {
     ElemType type;
     uint32_t size, chunk;
   };
-  std::map<Address, Cell> memory;
-  std::map<std::tuple<Rank, Rank, uint32_t>, std::deque<Cell>> fifos;
-  std::map<std::tuple<Rank, Rank, uint32_t>, uint64_t> returned, received, sent;
-  std::map<std::tuple<Rank, Rank, uint32_t>, std::pair<Rank, uint32_t>>
-      receiver;
+  using Channel = std::tuple<Rank, Rank, uint32_t>; // from, to, tag
   struct Block {
     Rank rank;
     uint32_t block, round = 0, step = 0, slice = 0;
   };
+  std::map<Address, Cell> memory;
+  std::map<Channel, std::deque<Cell>> fifos;
+  std::map<Channel, uint64_t> received, sent;
   std::vector<Block> blocks;
-  std::map<std::pair<Rank, uint32_t>, uint32_t> blockIndex;
   std::map<Address, bool> written; // of out
+
+  /// Equal states have equal digests. `onlyCounts`: data does not matter.
+  uint64_t digest(bool onlyCounts) const {
+    uint64_t hash = 0;
+    auto add = [&](uint64_t word) { hash = mix(hash, word); };
+    auto addCell = [&](const Cell &cell) {
+      add(cell.number.hash);
+      add(uint64_t(cell.number.type) << 8 | uint64_t(cell.number.isRaw) << 7 |
+          uint64_t(cell.type));
+    };
+    for (const Block &b : blocks)
+      add(uint64_t(b.round) << 48 | uint64_t(b.step) << 16 | b.slice);
+    if (onlyCounts)
+      return hash;
+    for (auto &[address, cell] : memory)
+      addCell(cell);
+    add(memory.size());
+    for (auto &[channel, fifo] : fifos) {
+      add(fifo.size());
+      for (const Cell &cell : fifo)
+        addCell(cell);
+    }
+    return hash;
+  }
+};
+
+struct Execution : State {
+  Execution(const ProgramSet &programs, uint32_t member,
+            const std::vector<Variant> &variants, const ChunkGraph &graph,
+            const FifoShape &shape)
+      : programs(programs), member(programs.members[member]),
+        variants(variants), graph(graph), shape(shape) {
+    initialise();
+  }
+
+  const ProgramSet &programs;
+  const ProgramMember &member;
+  const std::vector<Variant> &variants;
+  const ChunkGraph &graph;
+  FifoShape shape;
+  ExecutorResult result;
+  bool hasReadNothing = false;
+  // These stay as they are.
+  std::map<Channel, std::pair<Rank, uint32_t>> receiver;
+  std::map<std::pair<Rank, uint32_t>, uint32_t> blockIndex;
+
+  static constexpr uint64_t garbage = 0x5ca1ab1e; // read where nothing is
 
   bool reduces() const { return graph.reduces; }
   const RankProgram &programOf(Rank rank) const {
@@ -269,10 +206,10 @@ struct Execution {
           return broken();
         auto it =
             memory.find(addressOf(b.rank, port.loc, b.round, b.slice, isToken));
-        if (it == memory.end())
-          cell = {
-              {random(), ElemType::Accum}, port.type, step.size, step.chunk};
-        else
+        if (it == memory.end()) {
+          hasReadNothing = true;
+          cell = {{garbage, ElemType::Accum}, port.type, step.size, step.chunk};
+        } else
           cell = it->second;
       }
       if (cell.type != port.type)
@@ -409,38 +346,112 @@ struct Execution {
     return true;
   }
 
-  void run() {
-    initialise();
-    while (true) {
-      std::vector<uint32_t> ready;
-      for (uint32_t i = 0; i < blocks.size(); ++i) {
-        Block &b = blocks[i];
-        while (b.round < shape.rounds &&
-               b.step == programOf(b.rank).blocks[b.block].steps.size()) {
-          b.step = 0;
-          ++b.round;
-        }
-        if (b.round < shape.rounds && canGo(b))
-          ready.push_back(i);
+  /// The blocks that can go on.
+  std::vector<uint32_t> ready() {
+    std::vector<uint32_t> result;
+    for (uint32_t i = 0; i < blocks.size(); ++i) {
+      Block &b = blocks[i];
+      while (b.round < shape.rounds &&
+             b.step == programOf(b.rank).blocks[b.block].steps.size()) {
+        b.step = 0;
+        ++b.round;
       }
-      if (ready.empty())
-        break;
-      Block &b = blocks[ready[random() % ready.size()]];
-      const Step &step = programOf(b.rank).blocks[b.block].steps[b.step];
-      if (b.slice < slicesOf(step, b.round)) {
-        if (!doSlice(b))
-          return;
-        ++b.slice;
-      }
-      if (b.slice == slicesOf(step, b.round)) {
-        b.slice = 0;
-        ++b.step;
-      }
+      if (b.round < shape.rounds && canGo(b))
+        result.push_back(i);
     }
+    return result;
+  }
+
+  /// One slice. False: broken.
+  bool advance(Block &b) {
+    const Step &step = programOf(b.rank).blocks[b.block].steps[b.step];
+    if (b.slice < slicesOf(step, b.round)) {
+      if (!doSlice(b))
+        return false;
+      ++b.slice;
+    }
+    if (b.slice == slicesOf(step, b.round)) {
+      b.slice = 0;
+      ++b.step;
+    }
+    return true;
+  }
+
+  void finish() {
     for (const Block &b : blocks)
       result.isStuck |= b.round < shape.rounds;
     if (!result.isStuck)
       result.isRight = isRight();
+  }
+
+  void run(std::mt19937_64 &random) {
+    for (auto now = ready(); !now.empty(); now = ready())
+      if (!advance(blocks[now[random() % now.size()]]))
+        return;
+    finish();
+  }
+
+  /// Both blocks are about to touch one location, and one writes.
+  bool conflict(const Block &a, const Block &b) const {
+    if (a.rank != b.rank)
+      return false;
+    for (auto &[one, isWrite] : touched(a))
+      for (auto &[other, isOtherWrite] : touched(b))
+        if (one == other && (isWrite || isOtherWrite))
+          return true;
+    return false;
+  }
+
+  std::vector<std::pair<Address, bool>> touched(const Block &b) const {
+    const RankProgram &program = programOf(b.rank);
+    const Step &step = program.blocks[b.block].steps[b.step];
+    std::vector<std::pair<Address, bool>> result;
+    for (uint32_t p = step.firstPort;
+         b.slice < slicesOf(step, b.round) &&
+         p < step.firstPort + step.numSources + step.numSinks;
+         ++p)
+      if (const Port &port = program.ports[p];
+          port.kind == Port::Load || port.kind == Port::Store)
+        result.push_back({addressOf(b.rank, port.loc, b.round, b.slice,
+                                    programs.sizes[step.size].isToken()),
+                          port.kind == Port::Store});
+    return result;
+  }
+
+  AllOrders explore(uint64_t maxStates, bool onlyCounts) {
+    AllOrders all;
+    std::unordered_set<uint64_t> seen;
+    std::vector<State> open{*this};
+    while (!open.empty() && !all.isCut) {
+      State &now = *this;
+      now = std::move(open.back());
+      open.pop_back();
+      ++all.states;
+      std::vector<uint32_t> movable = ready();
+      for (uint32_t i : movable)
+        for (uint32_t j : movable)
+          all.canRace |= i < j && conflict(blocks[i], blocks[j]);
+      if (movable.empty()) {
+        result = {};
+        finish();
+        (result.isStuck ? all.canStick : all.canFinish) = true;
+        all.canBeWrong |= !result.isStuck && !result.isRight;
+      }
+      const State before = movable.size() > 1 ? now : State();
+      for (size_t m = 0; m < movable.size(); ++m) {
+        if (m)
+          now = before;
+        if (!advance(blocks[movable[m]])) {
+          all.canBreak = true;
+          continue;
+        }
+        if (seen.insert(digest(onlyCounts)).second)
+          open.push_back(now);
+      }
+      all.isCut = seen.size() > maxStates;
+    }
+    all.canReadNothing = hasReadNothing;
+    return all;
   }
 };
 } // namespace
@@ -450,40 +461,49 @@ ExecutorResult coll::test::execute(const ProgramSet &programs, uint32_t member,
                                    const ChunkGraph &graph,
                                    const FifoShape &shape,
                                    std::mt19937_64 &random) {
-  Execution execution{programs,
-                      programs.members[member],
-                      variantOfRank,
-                      graph,
-                      shape,
-                      random,
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {}};
-  execution.run();
+  Execution execution(programs, member, variantOfRank, graph, shape);
+  execution.run(random);
   return execution.result;
 }
 
-bool coll::test::executeOnly(const ProgramSet &programs, const FifoShape &shape,
-                             std::mt19937_64 &random) {
-  // Loads and stores go to a buffer that everybody has.
+AllOrders coll::test::executeAll(const ProgramSet &programs, uint32_t member,
+                                 const std::vector<Variant> &variantOfRank,
+                                 const ChunkGraph &graph,
+                                 const FifoShape &shape, uint64_t maxStates) {
+  return Execution(programs, member, variantOfRank, graph, shape)
+      .explore(maxStates, false);
+}
+
+/// Loads and stores go to a buffer that everybody has.
+static ProgramSet messagesOnly(const ProgramSet &programs, ChunkGraph &graph) {
   ProgramSet copy = programs;
   Buffer buffer;
   buffer.kind = Buffer::Out;
   buffer.present.assign(programs.numRanks(), true);
   buffer.partSize = {0};
   copy.members[0].buffers = {buffer};
+  for (auto *ranks : {&copy.members[0].outOfPlace, &copy.members[0].inPlace})
+    for (RankProgram &rank : *ranks)
+      for (Port &port : rank.ports)
+        port.loc = {};
+  graph.rankDims = programs.rankDims;
+  graph.buffers = copy.members[0].buffers;
+  return copy;
+}
+
+bool coll::test::executeOnly(const ProgramSet &programs, const FifoShape &shape,
+                             std::mt19937_64 &random) {
   ChunkGraph nothing;
-  nothing.rankDims = programs.rankDims;
-  nothing.buffers = copy.members[0].buffers;
-  return execute(copy, 0,
-                 std::vector<Variant>(programs.numRanks(), Variant::OutOfPlace),
-                 nothing, shape, random)
-      .isStuck;
+  ProgramSet copy = messagesOnly(programs, nothing);
+  std::vector<Variant> variants(programs.numRanks(), Variant::OutOfPlace);
+  return execute(copy, 0, variants, nothing, shape, random).isStuck;
+}
+
+AllOrders coll::test::executeAllOnly(const ProgramSet &programs,
+                                     const FifoShape &shape,
+                                     uint64_t maxStates) {
+  ChunkGraph nothing;
+  ProgramSet copy = messagesOnly(programs, nothing);
+  std::vector<Variant> variants(programs.numRanks(), Variant::OutOfPlace);
+  return Execution(copy, 0, variants, nothing, shape).explore(maxStates, true);
 }

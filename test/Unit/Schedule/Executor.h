@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The oracle of the tests, written without a look at lib/Analysis: blocks
-// advance by one slice at a time, picked at random; every slice of every
-// location has a number. Numbers are 64-bit hashes of what was done, with the
-// type they are exact in; so two of them are equal if, and but for collisions
-// only if, the bits are, for every input, dtype and op.
+// advance by one slice at a time, picked at random or in every possible order;
+// every slice of every location has a number (Numbers.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TEST_UNIT_SCHEDULE_EXECUTOR_H
@@ -33,6 +31,24 @@ ExecutorResult execute(const ProgramSet &programs, uint32_t member,
 /// Only whether it gets stuck; out of place.
 bool executeOnly(const ProgramSet &programs, const FifoShape &shape,
                  std::mt19937_64 &random);
+
+/// What can happen, over all interleavings of slices.
+struct AllOrders {
+  bool canFinish = false, canStick = false;
+  bool canBreak = false;   ///< see ExecutorResult::isBroken
+  bool canBeWrong = false; ///< finishes, with something else than the graph
+  /// Two blocks of a rank are about to touch one location, and one writes.
+  bool canRace = false;
+  bool canReadNothing = false; ///< loads where nothing was stored
+  bool isCut = false;          ///< more than maxStates: nothing else is known
+  uint64_t states = 0;
+};
+AllOrders executeAll(const ProgramSet &programs, uint32_t member,
+                     const std::vector<Variant> &variantOfRank,
+                     const ChunkGraph &graph, const FifoShape &shape,
+                     uint64_t maxStates = 50000);
+AllOrders executeAllOnly(const ProgramSet &programs, const FifoShape &shape,
+                         uint64_t maxStates = 50000);
 
 } // namespace coll::test
 

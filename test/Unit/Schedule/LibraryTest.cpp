@@ -2,64 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Dump.h"
 #include "Executor.h"
+#include "LibrarySchedules.h"
+#include "lib/Analysis/ProgramCheck.h"
 #include "lib/Analysis/RankClass.h"
-#include "lib/Driver/Ranks.h"
-#include "lib/Driver/Session.h"
+#include "lib/Analysis/Schedule.h"
 
-#include "llvm/Support/FileSystem.h"
 #include <gtest/gtest.h>
 
 using namespace coll;
 using namespace coll::test;
 
 namespace {
-
-std::vector<std::string> allFiles() {
-  std::vector<std::string> files;
-  for (const char *folder :
-       {"/lib/Library", "/examples", "/examples/language"}) {
-    std::error_code error;
-    for (llvm::sys::fs::directory_iterator
-             it(std::string(COLL_SOURCE_DIR) + folder, error),
-         end;
-         it != end && !error; it.increment(error))
-      if (llvm::StringRef(it->path()).ends_with(".coll"))
-        files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-/// A value for every parameter that has no default: 0, 1, ...
-std::vector<std::pair<std::string, int64_t>> definesFor(const Bytecode &code) {
-  std::vector<std::pair<std::string, int64_t>> defines;
-  for (const Instr &instr : code.code)
-    if (instr.op == Opcode::Param && instr.b == kNone)
-      defines.push_back({code.strings[instr.a], int64_t(defines.size())});
-  return defines;
-}
-
-/// The chunk graphs of all members; none if the schedule is wrong or excluded
-/// at this rank space.
-std::vector<ChunkGraph> graphsOf(const Bytecode &code, const RankDims &dims,
-                                 Session &session) {
-  Parameters parameters;
-  parameters.rankDims = dims;
-  parameters.defines = definesFor(code);
-  DiagnosticEngine diags(session.sources);
-  LaunchFamily family = enumerateLaunch(code, parameters, diags);
-  std::vector<ChunkGraph> graphs;
-  if (family.status != ElaborateResult::Right)
-    return graphs;
-  for (uint64_t m = 0; m < family.size(); ++m) {
-    parameters.launch = family.member(m);
-    ElaborateResult result = elaborate(code, parameters, diags);
-    if (result.status != ElaborateResult::Right)
-      return {};
-    graphs.push_back(std::move(result.graph));
-  }
-  return graphs;
-}
 
 struct Totals {
   int instances = 0, fused = 0, oneClass = 0;
@@ -112,34 +65,13 @@ void checkOne(const std::vector<ChunkGraph> &graphs, Totals &totals,
 TEST(Library, EveryProgram) {
   std::mt19937_64 random(11);
   Totals totals;
-  for (const std::string &file : allFiles()) {
-    Session reader;
-    ASSERT_TRUE(reader.parse(file, {}));
-    for (const Decl *decl : reader.program().main->decls) {
-      if (decl->kind() != Decl::Kind::Schedule)
-        continue;
-      Session session;
-      session.parse(file, {});
-      if (!session.analyse(decl->name.text, {}))
-        continue; // an example of what is rejected
-      const Bytecode &code = session.schedules()[0];
-      for (uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 12u, 16u}) {
-        llvm::Expected<std::vector<RankDims>> spaces =
-            rankSpaces({RankSpec{{n}, 0, 0}}, code.rankNames.size());
-        ASSERT_TRUE(bool(spaces));
-        for (const RankDims &dims : *spaces) {
-          std::vector<ChunkGraph> graphs = graphsOf(code, dims, session);
-          if (graphs.empty())
-            continue;
-          std::string name = code.schedule + " at " + describe(dims);
-          if (getenv("COLL_TEST_VERBOSE"))
-            printf("%s\n", name.c_str());
-          SCOPED_TRACE(name);
-          checkOne(graphs, totals, random);
-        }
-      }
-    }
-  }
+  forEachSchedule({"/lib/Library", "/examples", "/examples/language"},
+                  {1, 2, 3, 4, 5, 7, 8, 12, 16}, [&](const Instance &instance) {
+                    if (getenv("COLL_TEST_VERBOSE"))
+                      printf("%s\n", instance.name.c_str());
+                    SCOPED_TRACE(instance.name);
+                    checkOne(instance.graphs, totals, random);
+                  });
   printf("%d instances, %d of them wholly fused, %d with one class of ranks\n",
          totals.instances, totals.fused, totals.oneClass);
   EXPECT_GT(totals.instances, 300);
