@@ -19,7 +19,7 @@ struct TileOperands {
   // the caches into the sinks that are channels, whose pointers are multiples
   // of 64; into all sinks, whose pointers are multiples of 16.
   mlir::Value streamSlots, streamAll;
-  mlir::Value factor;                 // f64: premul_sum's
+  mlir::Value factor; // f64: premul_sum's
 };
 
 /// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes
@@ -38,8 +38,7 @@ struct Variant {
 /// result into every sink: full vectors, several at a time to have enough loads
 /// in flight, then single vectors, then 16 bytes, then elements. All loads of
 /// an iteration precede its stores. Stores past the caches are in a loop of
-/// their own, with nothing but them between its start and the fence behind it
-/// (lib/Target/FenceCheck.h).
+/// their own, with a fence right behind it (lib/Target/FenceCheck.h).
 void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,
                    const std::vector<Function> &functions,
                    const TileOperands &operands);

@@ -3,6 +3,8 @@
 
 #include "lib/Target/HostObject.h"
 
+#include "lib/Target/FenceCheck.h"
+
 #include "llvm/Linker/Linker.h"
 
 using namespace coll;
@@ -125,5 +127,7 @@ coll::compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
       return llvm::createStringError("internal error: kernels do not link");
   }
   optimize(*all, machine);
+  if (llvm::Error error = checkFences(*all))
+    return error;
   return all;
 }

@@ -17,9 +17,9 @@ static uint64_t ceilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
                      const coll_class &cls, std::span<const uint32_t> words,
                      std::span<const uint32_t> maxStepChunks,
-                     const RingSizes &rings)
+                     const RingSizes &rings, StreamRules streams)
     : plan(plan), ranks(ranks), cls(cls), words(words),
-      maxStepChunks(maxStepChunks), rings(rings) {
+      maxStepChunks(maxStepChunks), rings(rings), streams(streams) {
   uint32_t indexOfKind[COLL_BUF_SCALAR + 1] = {};
   uint32_t firstPart = 0;
   for (uint32_t b = 0; b != plan.nbufs; ++b) {
@@ -126,6 +126,8 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
   head->nrounds = std::max<uint64_t>(ceilDiv(maxShare, head->round_units), 1);
   if (isSmall)
     head->flags |= COLL_ARGS_SMALL;
+  else if (streams.isOn)
+    head->flags |= COLL_ARGS_STREAM_SLOTS;
 }
 
 /// Mixes one more word into a hash (the finaliser of splitmix64).
@@ -244,6 +246,11 @@ Status Arguments::fillBuffer(const coll_call &call, BufferLayout &buffer,
 Status Arguments::fillBuffers(const coll_call &call) {
   for (size_t b = 0; b != buffers.size(); ++b)
     COLL_TRY(fillBuffer(call, buffers[b], head->bufs[b], begins[b], ends[b]));
+  uint64_t total = 0;
+  for (size_t b = 0; b != buffers.size(); ++b)
+    total += ends[b] - begins[b];
+  if (head->flags & COLL_ARGS_STREAM_SLOTS && total >= streams.outBytes)
+    head->flags |= COLL_ARGS_STREAM_OUT;
   bool overlap = false;
   for (size_t a = 0; a != buffers.size(); ++a)
     for (size_t b = 0; b != buffers.size(); ++b)
@@ -398,7 +405,7 @@ Status Arguments::fill(const coll_call &call) {
     shapedDtype = call.dtype;
     shapedOp = call.op;
   }
-  head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE);
+  head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE | COLL_ARGS_STREAM_OUT);
   COLL_TRY(fillScalars(call));
   return fillBuffers(call);
 }

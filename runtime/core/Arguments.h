@@ -32,12 +32,19 @@ struct BufferLayout {
   std::vector<uint64_t> packed;      ///< where parts start, if not uniform
 };
 
+/// When kernels store past the caches; each rank's own affair.
+struct StreamRules {
+  bool isOn = false;     ///< into bulk slots, always
+  uint64_t outBytes = 0; ///< into buffers, when all of them have so many bytes
+};
+
 class Arguments {
 public:
   /// All references outlive this object.
   Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
             const coll_class &cls, std::span<const uint32_t> words,
-            std::span<const uint32_t> maxStepChunks, const RingSizes &rings);
+            std::span<const uint32_t> maxStepChunks, const RingSizes &rings,
+            StreamRules streams);
 
   /// Fills args() for this call, whose dtype and op have been checked.
   /// COLL_INVALID names what is wrong with it.
@@ -81,6 +88,7 @@ private:
   std::span<const uint32_t> words;
   std::span<const uint32_t> maxStepChunks;
   const RingSizes &rings;
+  const StreamRules streams;
 
   struct alignas(64) Line {
     std::byte bytes[64];

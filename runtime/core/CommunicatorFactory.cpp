@@ -96,6 +96,9 @@ Status CommunicatorFactory::initialize(MeetingRequest &request,
              request.job.c_str(), comm->hostCores(), rings.slots,
              rings.slotBytes, rings.smallSlots, rings.smallBytes,
              durationText(settings.waitNs).c_str());
+  comm->info("bulk slots are written %s the caches (%s)",
+             comm->streams() ? "past" : "through",
+             settings.env.nonTemporal ? "COLL_NT" : "measured by rank 0");
   if (std::memcmp(&rings, &own, sizeof own) != 0)
     comm->info("rank 0's ring sizes hold, not this rank's COLL_* variables");
   result = std::move(comm);

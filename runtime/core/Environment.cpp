@@ -137,7 +137,10 @@ Status readEnvironment(Environment &environment) {
   COLL_TRY(readSeconds("COLL_DEADLINE", env.deadlineNs));
   COLL_TRY(readSeconds("COLL_INIT_DEADLINE", env.initDeadlineNs));
   COLL_TRY(readInteger("COLL_SPIN", 0, UINT32_MAX, env.spin));
-  COLL_TRY(readFlag("COLL_NT", env.nonTemporal));
+  std::optional<uint32_t> nonTemporal;
+  COLL_TRY(readChoice("COLL_NT", {"0", "1", "auto"}, nonTemporal));
+  if (nonTemporal && *nonTemporal <= 1)
+    env.nonTemporal = *nonTemporal == 1;
 
   static_assert(COLL_ISA_V2 == 0 && COLL_ISA_V3 == 1 && COLL_ISA_V4 == 2 &&
                 COLL_ISA_AARCH64 == 3);

@@ -12,7 +12,8 @@
 //                      sizes of the rings; rank 0's values hold for all
 //   COLL_SPIN          pauses before a wait yields    (default: by cores)
 //   COLL_ISA           v2 | v3 | v4 | aarch64
-//   COLL_NT            0 | 1: non-temporal stores
+//   COLL_NT            0 | 1 | auto: stores past the caches (default: as
+//                      rank 0 measures)
 //   COLL_TRANSPORT     shm
 //   COLL_DIR           directory for rendezvous       (default /tmp/coll-UID)
 //   COLL_SECRET, COLL_TRUSTED_NETWORK                 (rendezvous over TCP)

@@ -3,6 +3,7 @@
 
 #include "runtime/core/Lane.h"
 #include "runtime/core/Isa.h"
+#include "runtime/core/StreamProbe.h"
 
 #include <cstring>
 
@@ -24,7 +25,8 @@ Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
 }
 
 Lane::Lane(Communicator &comm, uint32_t isa)
-    : communicator(comm), hostIsa(isa), links(comm),
+    : communicator(comm), hostIsa(isa),
+      streams{comm.streams(), streamOutBytes(comm.hostRanks())}, links(comm),
       countMemory(2 * size_t(comm.size()) - 1) {}
 
 uint32_t Lane::spinLimit(uint64_t totalBlocks) const {

@@ -61,6 +61,7 @@ public:
   //===-- For plans being loaded --------------------------------------------//
   Communicator &comm() { return communicator; }
   uint32_t isa() const { return hostIsa; }
+  StreamRules streamRules() const { return streams; }
   Scratch &scratch() { return memory; }
   Channels &channels() { return links; }
   Status reserveWorkers(uint32_t blocks) { return workers.reserve(blocks); }
@@ -94,6 +95,7 @@ private:
 
   Communicator &communicator;
   uint32_t hostIsa;
+  const StreamRules streams;
   std::array<Spinning, kMaxBlocks> spinning;
   ForkMark process;
   std::atomic<uint32_t> occupied{0};

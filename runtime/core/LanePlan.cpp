@@ -136,9 +136,9 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   made->listChannels();
   made->fillRecord(launch);
   made->ends.resize(made->channelIds.size());
-  made->launchArguments =
-      std::make_unique<Arguments>(plan.plan(), ranks, cls, made->relocated,
-                                  plan.maxStepChunks(), lane.comm().rings());
+  made->launchArguments = std::make_unique<Arguments>(
+      plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
+      lane.comm().rings(), lane.streamRules());
 
   uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
                        maxStorageScale(plan.plan(), ranks);

@@ -86,6 +86,7 @@ std::vector<std::byte> Welcome::encode() const {
       .write<uint32_t>(rings.smallBytes)
       .write<uint32_t>(rings.smallSlots)
       .write<uint32_t>(hostCores)
+      .write<uint32_t>(streams)
       .write<uint64_t>(id);
   return takeBytes(writer);
 }
@@ -97,6 +98,7 @@ bool Welcome::decode(std::span<const std::byte> bytes, Welcome &welcome) {
   welcome.rings.smallBytes = reader.read<uint32_t>();
   welcome.rings.smallSlots = reader.read<uint32_t>();
   welcome.hostCores = reader.read<uint32_t>();
+  welcome.streams = reader.read<uint32_t>() != 0;
   welcome.id = reader.read<uint64_t>();
   return reader.finish() && welcome.rings.check().isOk() &&
          welcome.hostCores != 0;

@@ -50,6 +50,7 @@ struct Hello {
 struct Welcome {
   RingSizes rings;
   uint32_t hostCores = 1;
+  bool streams = false;
   uint64_t id = 0;
 
   std::vector<std::byte> encode() const;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/RendezvousProtocol.h"
+#include "runtime/core/StreamProbe.h"
 #include "runtime/core/Text.h"
 
 #include <algorithm>
@@ -268,6 +269,8 @@ Status Root::prepare() {
   for (uint64_t word : all)
     cores += uint32_t(std::popcount(word));
   membership.hostCores = std::max(1u, std::min(cores, quota));
+  membership.streams =
+      request.nranks > 1 && !request.env->nonTemporal && streamsPay(all);
 
   meeting.boards = std::vector<Board>(guests.size());
   meeting.links = std::vector<PeerLink>(guests.size());
@@ -322,7 +325,8 @@ Status Root::introducePair(int a, int b) {
 Status Root::introduce() {
   guests[0].pidfd = openOwnPidfd();
   const Membership &membership = meeting.membership;
-  Welcome welcome = {membership.rings, membership.hostCores, membership.id};
+  Welcome welcome = {membership.rings, membership.hostCores, membership.streams,
+                     membership.id};
   for (int rank = 1; rank != request.nranks; ++rank)
     COLL_TRY(tell(rank, WelcomeKind, welcome.encode()));
   for (int b = 1; b != request.nranks; ++b)

@@ -83,6 +83,8 @@ struct Flags {
   cl::opt<bool> csv{"csv",
                     cl::desc("comma-separated values on standard output"),
                     cl::cat(category)};
+  cl::opt<bool> pin{"pin", cl::desc("rank r stays on the r-th processor, around"),
+                    cl::cat(category)};
   cl::opt<bool> countBytes{"count-bytes",
                            cl::desc("print the bytes that every rank's kernel "
                                     "reads and writes in a launch"),
@@ -232,6 +234,7 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.warmup = flags.warmup;
   options.check = flags.check != 0;
   options.inPlaceOnly = flags.inPlace;
+  options.pin = flags.pin;
   options.csv = flags.csv;
   options.countBytes = flags.countBytes;
   options.seed = flags.seed;

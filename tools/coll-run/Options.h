@@ -29,6 +29,7 @@ struct RunOptions {
   bool allRoots = false;
   bool countBytes = false; // of every launch, instead of timing it
   bool check = true, inPlaceOnly = false, csv = false;
+  bool pin = false; // rank r on the r-th processor, around
   uint64_t seed = 1;
   double factorOfPremul = 0.5;
   std::string dumpDir;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <sched.h>
 #include <sys/mman.h>
 
 using namespace coll;
@@ -230,7 +231,24 @@ bool RankProcess::row(const Row &row, Mode mode) {
   return time() && job.state->all.wait(job.numRanks + 1, job.state->failed);
 }
 
+/// Where the pages of a rank lie and how far the other ranks are then stays
+/// the same from launch to launch.
+static void stayOnProcessor(Rank rank) {
+  cpu_set_t usable, own;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0)
+    return;
+  int skip = int(rank) % CPU_COUNT(&usable);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &usable) || skip-- != 0)
+    ++cpu;
+  CPU_ZERO(&own);
+  CPU_SET(cpu, &own);
+  sched_setaffinity(0, sizeof own, &own);
+}
+
 int RankProcess::run() {
+  if (job.options.pin)
+    stayOnProcessor(rank);
   if (!allocate())
     return 1;
   coll_config config = COLL_CONFIG_INIT;

@@ -5,8 +5,9 @@ usage: loops.py OBJECT SYMBOL
 
   load 32 x8, store 32 x4, addps x4, control x3
   load 4 x2, store 4 x1, addss x1, control x3
+  load 64 x4, stream 64 x4, control x3
 
-A load or store is any memory operand, with its bytes; `addps` counts the instructions,
+A load or store is any memory operand, with its bytes, a stream a store past the caches; `addps` counts the instructions,
 whether an operand lies in memory or not; `control` is the loop's own counting: add,
 inc, sub, lea, cmp and the jump back.  Everything else stands under its own name, in
 capitals where a loop has no business to have it: CALL, JUMP, STACK, or the mnemonic.
@@ -19,7 +20,7 @@ import sys
 
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
 CONTROL = re.compile(r"^(add|inc|sub|dec|lea|cmp|test)[lq]?$")
-MOVE = re.compile(r"^v?mov(ups|aps|upd|apd|dqu|dqa|dqu64|dqu32|dqu8|dqa64|dqa32)$")
+MOVE = re.compile(r"^v?mov(ntps|ntpd|ntdq|ups|aps|upd|apd|dqu|dqa|dqu64|dqu32|dqu8|dqa64|dqa32)$")
 VECTOR_BYTES = {"x": 16, "y": 32, "z": 64}
 
 
@@ -74,7 +75,7 @@ def describe(loop):
             counts["control"] += 1
         else:
             if "(" in operands:
-                side = "store" if operands.endswith(")") else "load"
+                side = "load" if not operands.endswith(")") else "stream" if "movnt" in mnemonic else "store"
                 counts["%s %d" % (side, widthOf(mnemonic, operands))] += 1
             if not MOVE.match(mnemonic):
                 counts[mnemonic.removeprefix("v")] += 1
@@ -84,9 +85,9 @@ def describe(loop):
 
 
 def rank(item):
-    order = ["load", "store"]
+    order = ["load", "store", "stream"]
     word = item[0].split()[0]
-    return (order.index(word) if word in order else 3 if word == "control" else 2, item[0])
+    return (order.index(word) if word in order else 4 if word == "control" else 3, item[0])
 
 
 def main(path, symbol):

@@ -21,7 +21,8 @@ namespace {
 /// One rank's arguments for a schedule.
 class Fixture {
 public:
-  explicit Fixture(Schedule schedule, int rank = 0, RingSizes rings = {})
+  explicit Fixture(Schedule schedule, int rank = 0, RingSizes rings = {},
+                   StreamRules streams = {})
       : plan({schedule}), rings(rings) {
     const coll_plan_ranks &ranks = plan.plan().ranks[0];
     const coll_class &cls = classOf(ranks, 0, rank, 0);
@@ -29,7 +30,7 @@ public:
     relocate(cls, ranks, rank, 0, words);
     stepChunks = maxStepChunks(ranks);
     arguments = std::make_unique<Arguments>(plan.plan(), ranks, cls, words,
-                                            stepChunks, this->rings);
+                                            stepChunks, this->rings, streams);
   }
   Status fill(const coll_call *call) { return arguments->fill(*call); }
   const coll_args &args() { return arguments->args(); }
@@ -52,6 +53,30 @@ Call ringCall(size_t count, coll_dtype dtype = COLL_F32) {
   Call call(dtype);
   call.in(address(low)).out(address(high)).count(count);
   return call;
+}
+
+TEST(Arguments, StoresPastTheCachesAreForLargeLaunches) {
+  constexpr uint32_t any = COLL_ARGS_STREAM_SLOTS | COLL_ARGS_STREAM_OUT;
+  constexpr size_t small = 4, medium = 10'000, large = 200'000;
+  struct {
+    StreamRules rules;
+    size_t count;
+    uint32_t flags;
+  } cases[] = {
+      {{true, 1 << 20}, small, 0},
+      {{true, 1 << 20}, medium, COLL_ARGS_STREAM_SLOTS},
+      {{true, 1 << 20}, large, any}, // 2 x 800 000 bytes
+      {{false, 1 << 20}, large, 0},
+  };
+  for (const auto &c : cases) {
+    Fixture f(ringAllreduce(4), 0, {}, c.rules);
+    ASSERT_TRUE(f.fill(ringCall(c.count)).isOk());
+    EXPECT_EQ(f.args().flags & any, c.flags) << c.count;
+    EXPECT_EQ(f.isSmall(), c.count == small);
+    // A launch of the same shape in smaller memory is judged anew.
+    ASSERT_TRUE(f.fill(ringCall(c.count)).isOk());
+    EXPECT_EQ(f.args().flags & any, c.flags) << c.count;
+  }
 }
 
 TEST(Arguments, CountsAreCutIntoUnitsAndChunks) {

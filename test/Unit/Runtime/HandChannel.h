@@ -14,6 +14,10 @@
 
 namespace coll::test {
 
+/// Slots that a receiver collects before it gives them back; 0: k / 2, as
+/// generated kernels do. For tests that force another edge on the runtime.
+inline uint64_t forcedBatch = 0;
+
 class HandChannel {
 public:
   HandChannel(coll_end &end, bool isSmall)
@@ -76,7 +80,8 @@ public:
   }
   uint32_t expected(uint32_t sig) const { return isSmall ? sig & 0xffff : sig; }
   void consume() {
-    if (++sent() - published() >= std::max<uint64_t>(k() / 2, 1))
+    uint64_t batch = forcedBatch ? forcedBatch : k() / 2;
+    if (++sent() - published() >= std::max<uint64_t>(batch, 1))
       flush();
   }
   /// Returns all credits: at the end of a launch.

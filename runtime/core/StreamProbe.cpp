@@ -1,0 +1,181 @@
+//===- StreamProbe.cpp - Do stores past the caches pay? -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A line that is stored through the caches has to be fetched for writing from
+// the core that read it last, and fetched again by the reader. Stores past the
+// caches save the first of these; what they cost is that the reader finds the
+// data further away. Which is faster is the machine's affair (here by a factor
+// of 2 to 10), so the probe plays it: two threads, one ring of slots as
+// channels have it, a few rounds either way in turn, and the best of each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/StreamProbe.h"
+#include "runtime/core/Clock.h"
+#include "runtime/core/Pause.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <csignal>
+#include <memory>
+#include <pthread.h>
+#include <sched.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace coll {
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr size_t slotBytes = 32 << 10, numSlots = 4;
+constexpr size_t slotWords = slotBytes / sizeof(__m128i);
+constexpr int messages = 8, rounds = 4;
+/// A round that takes longer has met something else.
+constexpr uint64_t longestNs = 5'000'000;
+
+class Probe {
+public:
+  explicit Probe(const CpuMask &cpus) : cpus(cpus) {}
+  bool run();
+
+private:
+  struct alignas(64) Word {
+    std::atomic<uint64_t> value{0};
+  };
+  struct alignas(64) Slot {
+    __m128i words[slotWords];
+  };
+  void moveAway(int cpu);
+  static void awaitAtLeast(const Word &word, uint64_t value);
+  void read();
+  template <bool Streams> uint64_t write();
+
+  const CpuMask &cpus;
+  std::unique_ptr<Slot[]> slots{new Slot[numSlots]()};
+  Word tail, head;
+  std::atomic<bool> isOver{false};
+  uint64_t sent = 0;
+  std::atomic<uint32_t> sum{0}; // what was read is used
+};
+
+} // namespace
+
+/// This thread runs anywhere but there. Ranks are often bound to one processor
+/// each, and threads inherit that.
+void Probe::moveAway(int cpu) {
+  cpu_set_t others;
+  CPU_ZERO(&others);
+  for (int i = 0; i != int(cpus.size()) * 64; ++i)
+    if (i != cpu && cpus[size_t(i) / 64] >> (i % 64) & 1)
+      CPU_SET(i, &others);
+  sched_setaffinity(0, sizeof others, &others); // else it stays, and is slow
+}
+
+void Probe::awaitAtLeast(const Word &word, uint64_t value) {
+  constexpr int spins = 1000;
+  for (int i = 0; word.value.load(std::memory_order_acquire) < value; ++i)
+    i < spins ? pauseCore() : (void)sched_yield();
+}
+
+void Probe::read() {
+  for (uint64_t next = 0;; ++next) {
+    while (tail.value.load(std::memory_order_acquire) <= next) {
+      if (isOver.load(std::memory_order_relaxed))
+        return;
+      pauseCore();
+    }
+    const Slot &slot = slots[next % numSlots];
+    __m128i all = _mm_setzero_si128();
+    for (const __m128i &word : slot.words)
+      all = _mm_xor_si128(all, word);
+    sum.fetch_xor(uint32_t(_mm_cvtsi128_si32(all)), std::memory_order_relaxed);
+    head.value.store(next + 1, std::memory_order_release);
+  }
+}
+
+/// Sends a few messages and waits until all are read.
+template <bool Streams> uint64_t Probe::write() {
+  uint64_t start = monotonicNs();
+  for (int i = 0; i != messages; ++i) {
+    if (sent >= numSlots)
+      awaitAtLeast(head, sent - numSlots + 1);
+    __m128i value = _mm_set1_epi32(int(sent));
+    for (__m128i &word : slots[sent % numSlots].words) {
+      if constexpr (Streams)
+        _mm_stream_si128(&word, value);
+      else
+        _mm_store_si128(&word, value);
+    }
+    if constexpr (Streams)
+      _mm_sfence();
+    tail.value.store(++sent, std::memory_order_release);
+  }
+  awaitAtLeast(head, sent);
+  return monotonicNs() - start;
+}
+
+bool Probe::run() {
+  sigset_t all, before; // signals of the application are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread reader;
+  try {
+    int own = sched_getcpu();
+    reader = std::thread([this, own] {
+      moveAway(own);
+      read();
+    });
+  } catch (const std::system_error &) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!reader.joinable())
+    return true;
+  uint64_t through = UINT64_MAX, past = UINT64_MAX;
+  for (int i = 0; i != rounds; ++i) {
+    uint64_t a = write<false>(), b = write<true>();
+    // The first round meets pages and threads for the first time.
+    if (i != 0 || rounds == 1) {
+      through = std::min(through, a);
+      past = std::min(past, b);
+    }
+    if (a + b > longestNs)
+      break;
+  }
+  isOver.store(true, std::memory_order_relaxed);
+  reader.join();
+  return past <= through;
+}
+
+bool streamsPay(const CpuMask &cpus) {
+  static const bool pays = [&cpus] {
+    int processors = 0;
+    for (uint64_t word : cpus)
+      processors += std::popcount(word);
+    return processors < 2 || Probe(cpus).run();
+  }();
+  return pays;
+}
+
+#else
+
+/// Kernels have such stores for x86 alone.
+bool streamsPay(const CpuMask &) { return false; }
+
+#endif
+
+uint64_t streamOutBytes(int ranks) {
+  constexpr long usualCache = 32 << 20;
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (cache <= 0)
+    cache = usualCache;
+  return uint64_t(cache) / uint64_t(std::max(ranks, 1));
+}
+
+} // namespace coll

@@ -1,0 +1,23 @@
+//===- StreamProbe.h - Do stores past the caches pay? -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_RUNTIME_CORE_STREAMPROBE_H
+#define COLL_RUNTIME_CORE_STREAMPROBE_H
+
+#include "runtime/core/Environment.h"
+
+namespace coll {
+
+/// Whether handing data from one of these processors, those of all ranks, to
+/// another is faster when it is stored past the caches. Measured once per
+/// process, in about a millisecond; where it cannot be (one processor alone, no
+/// thread to be had), what is usual for the architecture.
+bool streamsPay(const CpuMask &cpus);
+
+/// Bytes that the launches of one rank read and write, from which on outputs
+/// are stored past the caches as well: what `ranks` ranks touch together then
+/// does not fit the last cache.
+uint64_t streamOutBytes(int ranks);
+
+} // namespace coll
+
+#endif // COLL_RUNTIME_CORE_STREAMPROBE_H
