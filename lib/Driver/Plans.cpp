@@ -139,17 +139,18 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
 
 std::optional<Plan> coll::planOf(Session &session,
                                  const CompiledSchedule &schedule) {
-  const Bytecode &code = *schedule.code;
-  for (const Function &function : code.functions)
+  const std::vector<Function> &functions =
+      schedule.instances.front().members.front().functions;
+  for (const Function &function : functions)
     if (function.usesRows) {
       session.diags
-          .error(Slug::RowFunction, rangeOf(code),
-                 "schedule '" + code.schedule + "' uses '" + function.name +
+          .error(Slug::RowFunction, rangeOf(*schedule.code),
+                 "schedule '" + schedule.name() + "' uses '" + function.name +
                      "', a function of rows, which no target runs yet")
           .emit();
       return std::nullopt;
     }
-  ScheduleInput input{code.schedule, {}};
+  ScheduleInput input{schedule.name(), {}};
   for (const Instance &instance : schedule.instances)
     input.scheduled.push_back(&*instance.scheduled);
   return makePlan(input, session.sources);

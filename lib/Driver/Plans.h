@@ -11,9 +11,12 @@ namespace coll {
 
 /// What becomes one plan: one instance per rank count.
 struct CompiledSchedule {
-  const Bytecode *code = nullptr;
+  const Bytecode *code = nullptr; ///< null: of another system
   std::vector<Instance> instances;
-  const std::string &name() const { return code->schedule; }
+  bool outOfPlace = true; ///< it is meant for calls out of place, too
+  const std::string &name() const {
+    return instances.front().members.front().schedule;
+  }
 };
 
 /// The rank spaces that `specs` name for a schedule. Empty: the session's
@@ -27,6 +30,16 @@ std::vector<RankDims> rankSpacesOf(Session &session, const Bytecode &code,
 bool compileSchedule(Session &session, const Bytecode &code,
                      llvm::ArrayRef<RankSpec> specs,
                      const InstanceOptions &options, CompiledSchedule &result);
+
+/// Whether a file is a schedule of another system.
+bool isForeign(llvm::StringRef path);
+/// Reads and judges one, and makes verified programs of it (Foreign.cpp).
+/// Empty: the session's diagnostics say why. `ranks` and `schedule` may repeat
+/// what the file says.
+std::optional<CompiledSchedule> compileForeign(Session &session,
+                                               llvm::StringRef path,
+                                               llvm::StringRef schedule,
+                                               llvm::ArrayRef<RankSpec> ranks);
 
 /// Empty: the session's diagnostics say what no target runs yet.
 std::optional<Plan> planOf(Session &session, const CompiledSchedule &schedule);

@@ -203,3 +203,7 @@ void Session::makePrograms(const Bytecode &code, Instance &instance,
   if (!check.isRight())
     instance.status = Instance::Failed;
 }
+  verifyPrograms(instance);
+}
+
+void Session::verifyPrograms(Instance &instance) {

@@ -73,6 +73,9 @@ public:
   InFlight usage(const llvm::Twine &message) {
     return diags.error(Slug::CommandLine, {}, message);
   }
+  /// The second verification; it fails only by a bug of the compiler.
+  void verifyPrograms(Instance &instance);
+
   /// The worst of what `diags` has.
   Verdict verdict() const;
 

@@ -10,10 +10,10 @@
 // A thread block has one peer to send to, one to receive from, and one channel
 // for both, and nobody shares its connection. So each block of a program
 // becomes as many thread blocks as it has connections, where a receive and a
-// send that one step joins are one; steps without messages stay with the step
-// before them. The order of a block's steps is kept: a step depends on the one
-// before it if that went to another thread block. More than one dependency
-// becomes nops.
+// send that one step joins, or that are all it has, are one; steps without
+// messages stay with the step before them. The order of a block's steps is
+// kept: a step depends on the one before it if that went to another thread
+// block. More than one dependency becomes nops.
 //
 // Scratch needs no second look: in XML every iteration has scratch of its own,
 // so waits for the round before fall away. The result is judged like any
@@ -59,6 +59,7 @@ private:
   bool exportRank(Rank rank);
   bool takeApart(const coll::Step &step, Parts &parts);
   bool orderSources(const coll::Step &step, Parts &parts);
+  void joinBlock(uint32_t block);
   void choosePartner(const Parts &parts);
   void expand(const Parts &parts, std::vector<Micro> &out);
   Place accumulator(const Parts &parts);
@@ -183,6 +184,27 @@ bool Exporter::takeApart(const coll::Step &step, Parts &parts) {
   if (!isT)
     return fail("a value is kept or sent as another type", step.site);
   return orderSources(step, parts);
+}
+
+/// A block that has a thread block's connections stays one.
+void Exporter::joinBlock(uint32_t block) {
+  uint32_t send = kNone, recv = kNone, count = 0;
+  for (uint32_t end = 0; end < sendOwner.size(); ++end)
+    if (sendOwner[end] == block) {
+      send = end;
+      ++count;
+    }
+  if (count != 1)
+    return;
+  for (uint32_t end = 0; end < recvOwner.size(); ++end)
+    if (recvOwner[end] == block) {
+      recv = end;
+      ++count;
+    }
+  if (count != 2 || rank->sendEnds[send].tag != rank->recvEnds[recv].tag)
+    return;
+  sendPartner[send] = recv;
+  recvPartner[recv] = send;
 }
 
 /// The last operand's message can go out with the result in one step, if no
@@ -392,6 +414,8 @@ bool Exporter::exportRank(Rank r) {
         if (port->kind == Port::Recv)
           recvOwner[port->end] = b;
     }
+  for (uint32_t b = 0; b < parts.size(); ++b)
+    joinBlock(b);
   for (const auto &block : parts)
     for (const Parts &step : block)
       choosePartner(step);

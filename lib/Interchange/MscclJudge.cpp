@@ -378,15 +378,39 @@ static void print(const Algorithm &algo, bool inPlace, const Judgement &verdict,
   os << "\n";
 }
 
-void msccl::checkXml(SourceManager &sources, DiagnosticEngine &diags,
-                     llvm::StringRef path, llvm::raw_ostream &os) {
+JudgedXml msccl::judgeVariants(const SourceManager &sources,
+                               DiagnosticEngine &diags, Algorithm algo,
+                               llvm::raw_ostream *os) {
+  JudgedXml judged;
+  LintResult found = lint(sources, diags, algo);
+  for (bool inPlace : {true, false}) {
+    if (!(inPlace ? algo.inPlace : algo.outOfPlace || !algo.inPlace))
+      continue;
+    Judgement verdict = judge(sources, diags, algo, found, inPlace);
+    if (os)
+      print(algo, inPlace, verdict, *os);
+    bool needsCopies = verdict.contract == "right-only-with-copy-elements";
+    judged.runsCopies |= needsCopies;
+    judged.isRight &= needsCopies || verdict.contract == "right";
+    judged.root = verdict.root;
+  }
+  judged.isRight &= !diags.hasErrors();
+  judged.algorithm = std::move(algo);
+  return judged;
+}
+
+std::optional<JudgedXml> msccl::judgeXml(SourceManager &sources,
+                                         DiagnosticEngine &diags,
+                                         llvm::StringRef path,
+                                         llvm::raw_ostream *os) {
   FileId file = openXml(sources, diags, path);
   if (file == noFile)
-    return;
+    return std::nullopt;
   std::optional<Algorithm> algo = readXml(sources, diags, file);
   if (!algo) {
-    os << path << ": contract parse-error\n";
-    return;
+    if (os)
+      *os << path << ": contract parse-error\n";
+    return std::nullopt;
   }
   if (!shapeOf(*algo).divides) {
     diags
@@ -395,10 +419,7 @@ void msccl::checkXml(SourceManager &sources, DiagnosticEngine &diags,
                llvm::Twine(algo->chunks) + " chunks cannot be split among " +
                    llvm::Twine(algo->gpus.size()) + " ranks")
         .emit();
-    return;
+    return std::nullopt;
   }
-  LintResult found = lint(sources, diags, *algo);
-  for (bool inPlace : {true, false})
-    if (inPlace ? algo->inPlace : algo->outOfPlace || !algo->inPlace)
-      print(*algo, inPlace, judge(sources, diags, *algo, found, inPlace), os);
+  return judgeVariants(sources, diags, std::move(*algo), os);
 }

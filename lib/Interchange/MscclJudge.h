@@ -39,9 +39,23 @@ Judgement judge(const SourceManager &sources, DiagnosticEngine &diags,
                 const Algorithm &algorithm, const LintResult &lint,
                 bool inPlace);
 
-/// Reads, checks and prints a line for each variant to `os`.
-void checkXml(SourceManager &sources, DiagnosticEngine &diags,
-              llvm::StringRef path, llvm::raw_ostream &os);
+/// A file, and what was found of all variants that it allows.
+struct JudgedXml {
+  Algorithm algorithm;
+  bool isRight = true;      ///< all variants, if copies run where they have to
+  bool runsCopies = false;  ///< <copy> elements are needed
+  std::optional<Rank> root; ///< of a broadcast or reduce
+};
+
+/// Judges all variants, and prints a line for each to `os`, if there is one.
+JudgedXml judgeVariants(const SourceManager &sources, DiagnosticEngine &diags,
+                        Algorithm algorithm, llvm::raw_ostream *os = nullptr);
+
+/// Reads and judges, and prints a line for each variant to `os`, if there is
+/// one. Empty: it could not be read.
+std::optional<JudgedXml> judgeXml(SourceManager &sources,
+                                  DiagnosticEngine &diags, llvm::StringRef path,
+                                  llvm::raw_ostream *os = nullptr);
 
 } // namespace coll::msccl
 

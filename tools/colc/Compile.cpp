@@ -174,15 +174,8 @@ static void emitMachineCode(Session &session, const Options &options,
   });
 }
 
-void coll::compile(Session &session, const Options &options) {
-  if (options.ranks.empty()) {
-    session.usage("--ranks is missing: for how many ranks? (N, M,G or A..B)")
-        .emit();
-    return;
-  }
-  std::vector<CompiledSchedule> schedules;
-  if (!instantiateAll(session, options, schedules))
-    return;
+static void emitAll(Session &session, const Options &options,
+                    const std::vector<CompiledSchedule> &schedules) {
   if (options.emit == Emit::Program)
     return emitPrograms(session, options, schedules);
   if (options.emit == Emit::Xml)
@@ -199,5 +192,57 @@ void coll::compile(Session &session, const Options &options) {
   writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
     for (const Plan &plan : plans)
       makeKernels(&session.context(), plan, options.host).module->print(os);
+  });
+}
+
+void coll::compile(Session &session, const Options &options) {
+  if (options.ranks.empty()) {
+    session.usage("--ranks is missing: for how many ranks? (N, M,G or A..B)")
+        .emit();
+    return;
+  }
+  std::vector<CompiledSchedule> schedules;
+  if (instantiateAll(session, options, schedules))
+    emitAll(session, options, schedules);
+}
+
+/// A file is read to be written again without being judged, so that one that is
+/// wrong can be put in order.
+static void rewriteXml(Session &session, const Options &options) {
+  FileId file = msccl::openXml(session.sources, session.diags, options.file);
+  if (file == noFile)
+    return;
+  if (auto algorithm = msccl::readXml(session.sources, session.diags, file))
+    writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
+      msccl::writeXml(*algorithm, os);
+    });
+}
+
+void coll::compileXml(Session &session, const Options &options) {
+  if (options.emit == Emit::Xml)
+    return rewriteXml(session, options);
+  if (options.emit == Emit::Ast || options.emit == Emit::Coll) {
+    session.usage("an XML has no source in coll: not --emit=ast or coll")
+        .emit();
+    return;
+  }
+  if (!options.defines.empty()) {
+    session
+        .usage("-D " + options.defines[0].first + ": an XML has no parameters")
+        .emit();
+    return;
+  }
+  std::vector<CompiledSchedule> schedules;
+  auto schedule =
+      compileForeign(session, options.file, options.schedule, options.ranks);
+  if (!schedule)
+    return;
+  schedules.push_back(std::move(*schedule));
+  if (options.emit != Emit::Report)
+    return emitAll(session, options, schedules);
+  const Instance &instance = schedules[0].instances[0];
+  const ProgramSet &programs = instance.scheduled->programs;
+  writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
+    os << printReport(programs, reportOn(programs, 0, instance.members[0]));
   });
 }

@@ -10,6 +10,9 @@ namespace coll {
 
 /// Programs, kernels or an object of every schedule that was loaded.
 void compile(Session &session, const Options &options);
+/// The same of a schedule of another system, whose number of ranks and
+/// parameters are part of it.
+void compileXml(Session &session, const Options &options);
 
 /// Writes a file, or to standard output if `path` is empty or "-". What cannot
 /// be written whole does not stay behind.

@@ -1,6 +1,7 @@
 //===- colc.cpp - The compiler --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "lib/Driver/Plans.h"
 #include "lib/Interchange/MscclJudge.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
@@ -24,25 +25,13 @@ static void writeReport(Session &session, const Options &options) {
 
 /// A schedule of another system is checked, or written again.
 static void runXml(Session &session, const Options &options) {
-  if (options.check)
-    return msccl::checkXml(session.sources, session.diags, options.file,
-                           llvm::outs());
-  if (options.emit != Emit::Xml) {
-    session.usage("an XML is checked (--check) or written again (--emit=xml)")
-        .emit();
-    return;
-  }
-  FileId file = msccl::openXml(session.sources, session.diags, options.file);
-  if (file == noFile)
-    return;
-  if (auto algorithm = msccl::readXml(session.sources, session.diags, file))
-    writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
-      msccl::writeXml(*algorithm, os);
-    });
+  if (!options.check)
+    return compileXml(session, options);
+  msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
 }
 
-static void run(Session &session, const Options &options) {
-  if (llvm::StringRef(options.file).ends_with(".xml"))
+static void run(Session &session, const Options &options, Verdict &proof) {
+  if (isForeign(options.file))
     return runXml(session, options);
   if (!session.parse(options.file, options.libraryDirs))
     return;

@@ -8,6 +8,7 @@
 #include "tools/coll-run/Options.h"
 
 #include "lib/Driver/Names.h"
+#include "lib/Driver/Plans.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -29,14 +30,17 @@ static const char *const overview =
 
 namespace {
 struct Flags {
-  cl::opt<std::string> file{cl::Positional, cl::desc("FILE.coll[:SCHEDULE]"),
+  cl::opt<std::string> file{cl::Positional,
+                            cl::desc("FILE.coll[:SCHEDULE] or FILE.xml"),
                             cl::Required, cl::cat(category)};
   cl::opt<std::string> schedule{
       "schedule", cl::desc("this schedule of the file, as FILE:SCHEDULE"),
       cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> ranks{
-      "ranks", cl::desc("number of processes: N, or M,G for a grid"),
-      cl::Required, cl::cat(category)};
+      "ranks",
+      cl::desc("number of processes: N, or M,G for a grid; that of an XML is "
+               "part of it"),
+      cl::cat(category)};
   cl::list<std::string> defines{"D", cl::Prefix,
                                 cl::desc("value of a parameter"),
                                 cl::value_desc("K=V"), cl::cat(category)};
@@ -83,7 +87,8 @@ struct Flags {
   cl::opt<bool> csv{"csv",
                     cl::desc("comma-separated values on standard output"),
                     cl::cat(category)};
-  cl::opt<bool> pin{"pin", cl::desc("rank r stays on the r-th processor, around"),
+  cl::opt<bool> pin{"pin",
+                    cl::desc("rank r stays on the r-th processor, around"),
                     cl::cat(category)};
   cl::opt<bool> countBytes{"count-bytes",
                            cl::desc("print the bytes that every rank's kernel "
@@ -183,7 +188,9 @@ static bool readIsa(const Flags &flags, RunOptions &options) {
 }
 
 static bool readRoots(const Flags &flags, RunOptions &options) {
-  if (flags.root == "all") {
+  // The root of an XML is part of it.
+  if (flags.root == "all" ||
+      (isForeign(options.file) && !flags.root.getNumOccurrences())) {
     options.allRoots = true;
     return true;
   }
@@ -196,6 +203,20 @@ static bool readRoots(const Flags &flags, RunOptions &options) {
   return true;
 }
 
+static bool readRanks(const Flags &flags, RunOptions &options) {
+  if (flags.ranks.empty())
+    return isForeign(options.file) ||
+           fail("--ranks is missing: how many processes? (N, or M,G)");
+  llvm::Expected<RankSpec> ranks = parseRankSpec(flags.ranks);
+  if (!ranks)
+    return fail(llvm::toString(ranks.takeError()));
+  if (ranks->isRange())
+    return fail("--ranks " + flags.ranks +
+                ": one number of processes, no range");
+  options.ranks.push_back(*ranks);
+  return true;
+}
+
 static bool readNames(const Flags &flags, RunOptions &options) {
   options.schedule = flags.schedule;
   if (llvm::Error error =
@@ -203,13 +224,8 @@ static bool readNames(const Flags &flags, RunOptions &options) {
     return fail(llvm::toString(std::move(error)));
   if (llvm::Error error = parseDefines(flags.defines, options.defines))
     return fail(llvm::toString(std::move(error)));
-  llvm::Expected<RankSpec> ranks = parseRankSpec(flags.ranks);
-  if (!ranks)
-    return fail(llvm::toString(ranks.takeError()));
-  if (ranks->isRange())
-    return fail("--ranks " + flags.ranks +
-                ": one number of processes, no range");
-  options.ranks = *ranks;
+  if (!readRanks(flags, options))
+    return false;
   if (llvm::Error error =
           parseFormats(dtypeNames(flags.dtypes), options.dtypes))
     return fail("-d: " + llvm::toString(std::move(error)));
@@ -226,8 +242,8 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
     return std::nullopt;
   RunOptions options;
   if (!readSizes(flags, options) || !readCounts(flags, options) ||
-      !readIsa(flags, options) || !readRoots(flags, options) ||
-      !readNames(flags, options))
+      !readIsa(flags, options) || !readNames(flags, options) ||
+      !readRoots(flags, options))
     return std::nullopt;
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());
   options.iterations = flags.iterations;

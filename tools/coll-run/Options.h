@@ -14,7 +14,7 @@ namespace coll {
 
 struct RunOptions {
   std::string file, schedule;
-  RankSpec ranks;
+  std::vector<RankSpec> ranks; // one; none: the file says it
   std::vector<std::pair<std::string, int64_t>> defines;
   std::vector<std::string> libraryDirs;
   uint64_t minBytes = 8, maxBytes = 64 << 20, stepBytes = 0;

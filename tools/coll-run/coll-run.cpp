@@ -295,27 +295,54 @@ static int runJob(const Instance &instance, const RunOptions &options,
   return ok && table.totalWrong() == 0 ? 0 : static_cast<int>(Verdict::Wrong);
 }
 
-/// Compiles and runs. What is wrong is in the session's diagnostics, or has
-/// been said on standard error.
-static int run(Session &session, const RunOptions &options) {
+/// The schedule at the number of ranks that was asked for. Empty: the session's
+/// diagnostics say why.
+static std::optional<CompiledSchedule> compileFile(Session &session,
+                                                   const RunOptions &options) {
+  if (isForeign(options.file)) {
+    if (!options.defines.empty()) {
+      session.usage("-D: an XML has no parameters").emit();
+      return std::nullopt;
+    }
+    return compileForeign(session, options.file, options.schedule,
+                          options.ranks);
+  }
   if (!session.parse(options.file, options.libraryDirs) ||
       !session.analyse(options.schedule, options.defines))
-    return 0;
+    return std::nullopt;
   const Bytecode *code = chooseSchedule(session, options);
   InstanceOptions instanceOptions;
   instanceOptions.defines = options.defines;
   CompiledSchedule schedule;
   if (!code || !compileSchedule(session, *code, options.ranks, instanceOptions,
                                 schedule))
-    return 0;
+    return std::nullopt;
   if (schedule.instances.empty()) {
     session.usage("'where' leaves nothing to run").emit();
-    return 0;
+    return std::nullopt;
   }
-  std::optional<Plan> plan = planOf(session, schedule);
+  return schedule;
+}
+
+/// A plan may need more slots than channels have by default. What the
+/// environment says stays.
+static void provideSlots(const ScheduleResult &scheduled) {
+  if (scheduled.bulk.slots > ScheduleOptions().slots)
+    setenv("COLL_SLOTS", std::to_string(scheduled.bulk.slots).c_str(),
+           /*overwrite=*/0);
+}
+
+/// Compiles and runs. What is wrong is in the session's diagnostics, or has
+/// been said on standard error.
+static int run(Session &session, RunOptions &options) {
+  std::optional<CompiledSchedule> schedule = compileFile(session, options);
+  std::optional<Plan> plan;
+  if (schedule)
+    plan = planOf(session, *schedule);
   if (!plan)
     return 0;
-  if (schedule.instances[0].members[0].numRanks() > maxRunRanks)
+  const Instance &instance = schedule->instances[0];
+  if (instance.members[0].numRanks() > maxRunRanks)
     return fail("more than " + llvm::Twine(maxRunRanks) + " processes");
   llvm::Expected<std::unique_ptr<LoadedObject>> object =
       compileObject(session, *plan, options);
@@ -325,7 +352,9 @@ static int run(Session &session, const RunOptions &options) {
   if (!loaded)
     return fail(llvm::toString(loaded.takeError()), Verdict::Wrong);
   render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  return runJob(schedule.instances[0], options, *loaded);
+  provideSlots(*instance.scheduled);
+  options.inPlaceOnly |= !schedule->outOfPlace;
+  return runJob(instance, options, *loaded);
 }
 
 int main(int argc, char **argv) {
