@@ -23,14 +23,14 @@ static void writeReport(Session &session, const Options &options) {
                 [&](llvm::raw_ostream &os) { os << text; });
 }
 
-/// A schedule of another system is checked, or written again.
+/// A schedule of another system.
 static void runXml(Session &session, const Options &options) {
   if (!options.check)
     return compileXml(session, options);
   msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
 }
 
-static void run(Session &session, const Options &options, Verdict &proof) {
+static void run(Session &session, const Options &options) {
   if (isForeign(options.file))
     return runXml(session, options);
   if (!session.parse(options.file, options.libraryDirs))
