@@ -194,6 +194,10 @@ void Session::makePrograms(const Bytecode &code, Instance &instance,
     instance.status = Instance::Failed;
     return;
   }
+  verifyPrograms(instance);
+}
+
+void Session::verifyPrograms(Instance &instance) {
   ProgramCheckOptions checkOptions;
   checkOptions.fifos = {instance.scheduled->bulk, instance.scheduled->small};
   ProgramCheckResult check = checkPrograms(instance.scheduled->programs,
@@ -203,7 +207,3 @@ void Session::makePrograms(const Bytecode &code, Instance &instance,
   if (!check.isRight())
     instance.status = Instance::Failed;
 }
-  verifyPrograms(instance);
-}
-
-void Session::verifyPrograms(Instance &instance) {

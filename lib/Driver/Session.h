@@ -69,13 +69,13 @@ public:
   Instance instantiate(const Bytecode &code, const RankDims &dims,
                        const InstanceOptions &options);
 
+  /// The second verification; it fails only by a bug of the compiler.
+  void verifyPrograms(Instance &instance);
+
   /// An argument that does not fit; ends in exit status 2.
   InFlight usage(const llvm::Twine &message) {
     return diags.error(Slug::CommandLine, {}, message);
   }
-  /// The second verification; it fails only by a bug of the compiler.
-  void verifyPrograms(Instance &instance);
-
   /// The worst of what `diags` has.
   Verdict verdict() const;
 
