@@ -30,9 +30,8 @@ uint32_t longestSafe(const ProgramSet &programs, uint32_t slots,
 }
 
 // A step that receives and sends holds its slot until it can send, so up and
-// down phase of a tree in one block take what two FIFOs hold. (docs/Runtime.md
-// counts one slot more with b = 1, for a kernel that gives the slot back
-// first.)
+// down phase of a tree in one block take what two FIFOs hold. A root that takes
+// out of its FIFOs first has one more with b = 1: see ForcedRunTest.cpp.
 TEST(Deadlock, TreeInOneBlock) {
   for (const ChunkGraph &graph :
        {binaryTreeAllreduce(7), treeAllreduce(7, 1)}) {
