@@ -110,6 +110,7 @@ ContractCheck::Comparison ContractCheck::compareBits() {
   // element, or of a location.
   std::vector<std::vector<uint32_t>> first(m.expectations.size()),
       firstOf(m.state.arrays.size());
+  llvm::DenseMap<std::pair<uint32_t, uint64_t>, uint32_t> firstOfFar;
   Comparison result;
   for (auto [i, promise] : llvm::enumerate(m.promises)) {
     size_t at = promise.element;
@@ -117,9 +118,13 @@ ContractCheck::Comparison ContractCheck::compareBits() {
       at += size_t(promise.from) * m.state.arrays[promise.what].cells;
     std::vector<uint32_t> &known =
         (promise.isLocation ? firstOf : first)[promise.what];
-    if (known.size() <= at)
+    bool isNear = at <= 4 * m.promises.size();
+    if (isNear && known.size() <= at)
       known.resize(std::max(at + 1, 2 * known.size()), kNone);
-    uint32_t &before = known[at];
+    uint32_t &before =
+        isNear
+            ? known[at]
+            : firstOfFar.try_emplace({promise.what, at}, kNone).first->second;
     if (before == kNone)
       before = i;
     const Promise &other = m.promises[before];
@@ -149,14 +154,15 @@ void ContractCheck::markComplete() {
       m.code.reduces && m.isPlainReduceOnly && !m.promises.empty();
   if (!m.graph.isAvgLegal)
     return;
-  llvm::DenseSet<std::pair<uint64_t, uint64_t>> whole;
+  using Key = std::pair<uint64_t, std::pair<uint64_t, uint64_t>>;
+  llvm::DenseSet<Key> whole;
   auto isWhole = [&](TermId term) {
     Fingerprint print = meanings(term);
-    return whole.contains({print.x, print.y});
+    return whole.contains({print.x, {print.y, print.size}});
   };
   for (const Promise &promise : m.promises) {
     Fingerprint print = meanings(expected(promise));
-    whole.insert({print.x, print.y});
+    whole.insert({print.x, {print.y, print.size}});
   }
   for (Value &value : m.graph.values) {
     if (value.kind == Value::Input || !isWhole(value.term))

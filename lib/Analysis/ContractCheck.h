@@ -15,7 +15,8 @@ namespace coll::elab {
 class ContractCheck {
 public:
   ContractCheck(Machine &machine)
-      : m(machine), meanings(m.graph, m.builder.terms, m.isSame, m.sink) {}
+      : m(machine), key(digestOf(m.code, m.params)),
+        meanings(m.graph, m.builder.terms, key, m.isSame, m.sink) {}
 
   /// Compares every promise; false if any is broken, or after a failure.
   bool run();
@@ -39,6 +40,7 @@ public:
   void markComplete();
 
   Machine &m;
+  Digest key;
   Meanings meanings;
 
 private:

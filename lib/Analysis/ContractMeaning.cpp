@@ -4,6 +4,9 @@
 #include "lib/Analysis/ContractMeaning.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SipHash.h"
+
+#include <cstring>
 
 using namespace coll;
 using namespace coll::elab;
@@ -12,38 +15,32 @@ constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
 /// Leaves in all sets of tokens together.
 constexpr uint64_t maxTokens = 1u << 26;
 
-static uint64_t mix(uint64_t h) { // the finalizer of splitmix64
-  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-  return h ^ h >> 31;
+/// Adds without wrapping: doubling chains count to 2^64 soon.
+static uint64_t addCounts(uint64_t a, uint64_t b) {
+  return a + b < a ? ~uint64_t(0) : a + b;
 }
 
 static Fingerprint plus(Fingerprint a, Fingerprint b) {
   auto add = [](uint64_t x, uint64_t y) {
     return x + y >= prime ? x + y - prime : x + y;
   };
-  return {add(a.x, b.x), add(a.y, b.y)};
+  return {add(a.x, b.x), add(a.y, b.y), addCounts(a.size, b.size)};
 }
 
 Fingerprint Meanings::hash(uint64_t tag, Fingerprint a) const {
-  auto one = [&](uint64_t seed, uint64_t u, uint64_t v) {
-    return mix(mix(mix(seed + tag * 0x9e3779b97f4a7c15u) ^ u) + v) % prime;
-  };
-  return {one(seedX, a.x, a.y), one(seedY, a.y, a.x)};
+  uint64_t words[] = {tag, a.x, a.y, a.size}, out[2];
+  uint8_t bytes[sizeof out];
+  llvm::getSipHash_2_4_128(
+      {reinterpret_cast<const uint8_t *>(words), sizeof words}, key, bytes);
+  std::memcpy(out, bytes, sizeof out);
+  return {out[0] % prime, out[1] % prime, 1};
 }
 
-Meanings::Meanings(const ChunkGraph &graph, TermTable &terms,
+Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const Digest &key,
                    const std::vector<bool> &isSame, Sink &sink, bool plusIsFold)
     : graph(graph), terms(terms), isSame(isSame), sink(sink),
       plusIsFold(plusIsFold) {
-  // Fixed by the schedule, which cannot know them in advance.
-  uint64_t seed = graph.values.size();
-  for (char c : graph.schedule + "/" + graph.contract)
-    seed = mix(seed ^ uint8_t(c));
-  for (uint32_t dim : graph.rankDims)
-    seed = mix(seed ^ dim);
-  seedX = mix(seed + 1);
-  seedY = mix(seed + 2);
+  std::copy_n(key.begin(), sizeof this->key, this->key);
   hasTokens = llvm::any_of(graph.sizes,
                            [](const SizeSymbol &s) { return s.isToken(); });
   prints.reserve(terms.size());
@@ -117,7 +114,7 @@ void Meanings::add(TermId id) {
   case Term::Leaf: {
     uint64_t rank = isSame[ops[0]] ? 0 : ops[3];
     Fingerprint name{uint64_t(ops[0]) << 32 | ops[1],
-                     uint64_t(ops[2]) << 32 | rank};
+                     uint64_t(ops[2]) << 32 | rank, 0};
     return push(hash(Term::Leaf, name), Term::Leaf);
   }
   case Term::Round:
@@ -142,10 +139,11 @@ void Meanings::add(TermId id) {
     return push(hash(Term::Add, sum), Term::Add);
   }
   case Term::Apply: {
-    Fingerprint print{term.function, ops.size()};
+    Fingerprint print{term.function, ops.size(), 0};
     for (TermId op : ops)
-      print = hash(Term::Apply + kinds[op] * 8,
-                   {print.x ^ prints[op].x, print.y + prints[op].y});
+      print = hash(
+          Term::Apply + kinds[op] * 8,
+          {print.x ^ prints[op].x, print.y + prints[op].y, prints[op].size});
     return push(hash(Term::Apply, print), Term::Apply);
   }
   }
@@ -154,11 +152,6 @@ void Meanings::add(TermId id) {
 //===----------------------------------------------------------------------===//
 // Exactly
 //===----------------------------------------------------------------------===//
-
-/// Adds without wrapping: doubling chains count to 2^64 soon.
-static uint64_t addCounts(uint64_t a, uint64_t b) {
-  return a + b < a ? ~uint64_t(0) : a + b;
-}
 
 std::map<Fingerprint, Meanings::Part> Meanings::partsOf(TermId term) {
   update();

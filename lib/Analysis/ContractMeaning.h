@@ -5,10 +5,19 @@
 // and commutative, though not for each other. So the meaning of a fold is a
 // multiset: of leaves, of sums and of function applications; that of a sum
 // likewise; and a function is known only by its name and the meaning of its
-// arguments. Meanings are compared by fingerprint (reference/verification.md,
-// section F): a leaf is a random residue modulo the prime 2^61 - 1, a multiset
-// the sum of its elements', all else a hash. Two independent residues are kept.
-// A wrong multiset passes with a probability of about 2^-122 per comparison.
+// arguments. Meanings are compared by fingerprint: a leaf is a random residue
+// modulo the prime 2^61 - 1, a multiset the sum of its elements', all else a
+// hash. Two independent residues are kept, and how many elements there are, all
+// counted. Two multisets that differ, because something is missing or there
+// twice, differ by a linear form in the residues of leaves. It is not zero: a
+// count that is wrong by a multiple of the prime, after 61 doublings, say,
+// shows in the number of elements. So they pass for equal with a probability of
+// 2^-122.
+//
+// Residues are SipHash-2-4 of the leaf's name, under a key that is the SHA-256
+// of the code that is executed and its parameters (BytecodeDigest.h). Whoever
+// wants two multisets to collide would have to know the key before there is a
+// schedule.
 //
 // The value of a part of constant size 0 is a token, and a fold of tokens means
 // a set: adding one twice changes nothing.
@@ -17,6 +26,7 @@
 #ifndef COLL_LIB_ANALYSIS_CONTRACTMEANING_H
 #define COLL_LIB_ANALYSIS_CONTRACTMEANING_H
 
+#include "lib/Analysis/BytecodeDigest.h"
 #include "lib/Analysis/ElaborateState.h"
 
 #include <map>
@@ -25,6 +35,7 @@ namespace coll::elab {
 
 struct Fingerprint {
   uint64_t x = 0, y = 0;
+  uint64_t size = 0; ///< of the multiset, at most 2^64 - 1
   friend bool operator==(const Fingerprint &, const Fingerprint &) = default;
   friend auto operator<=>(const Fingerprint &, const Fingerprint &) = default;
 };
@@ -33,10 +44,10 @@ struct Fingerprint {
 /// later.
 class Meanings {
 public:
-  /// `isSame[b]`: buffer b has the same contents on every rank. `plusIsFold`:
-  /// take
+  /// `key` is of all that decides about the terms. `isSame[b]`: buffer b has
+  /// the same contents on every rank. `plusIsFold`: take
   /// + for the launch's op, as it is for sum.
-  Meanings(const ChunkGraph &graph, TermTable &terms,
+  Meanings(const ChunkGraph &graph, TermTable &terms, const Digest &key,
            const std::vector<bool> &isSame, Sink &sink,
            bool plusIsFold = false);
 
@@ -80,7 +91,7 @@ private:
   const std::vector<bool> &isSame;
   Sink &sink;
   bool plusIsFold;
-  uint64_t seedX, seedY;
+  uint8_t key[16];
   BigVector<Fingerprint> prints;
   BigVector<uint8_t>
       kinds; ///< Term::Kind, Fold also for FoldAny; of what is rounded

@@ -130,9 +130,9 @@ static void collectOutputs(Machine &m) {
   });
 }
 
-static std::string
-describeDisagreement(const ContractCheck &check, const Words &words,
-                     const ContractCheck::Comparison &comparison) {
+std::string
+elab::describeDisagreement(const ContractCheck &check, const Words &words,
+                           const ContractCheck::Comparison &comparison) {
   const Promise &a = check.m.promises[comparison.promise],
                 &b = check.m.promises[comparison.other];
   return words.location(a.array, a.cell) + " of ranks " + words.rank(a.rank) +

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Analysis/ElaborateMachine.h"
+#include "lib/Analysis/MapLimits.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringRef.h"
@@ -201,9 +202,10 @@ bool Machine::buffer(Frame &frame, const Instr &in) {
   if (cells > params.limits.chunks)
     return fail({.fault = Fault::ArrayTooLarge, .site = site});
   array.cells = array.isBroadcast ? 1 : cells;
-  builder.terms.setShape(array.buffer, buffer.parts,
-                         array.isBroadcast ? 1 : graph.chunks,
-                         graph.numRanks());
+  if (!state.isSparse)
+    builder.terms.setShape(array.buffer, buffer.parts,
+                           array.isBroadcast ? 1 : graph.chunks,
+                           graph.numRanks());
 
   llvm::SmallVector<Rank> ranks;
   if (from.members != kNone) {
@@ -270,17 +272,12 @@ static uint32_t *fieldOf(Mapping &mapping, llvm::StringRef key) {
       .Default(nullptr);
 }
 
-/// Placements count from 0, amounts from 1.
-static bool isPlacement(llvm::StringRef key) {
-  return key == "channel" || key == "block" || key == "recv_block";
-}
-
 bool Machine::mapping(Frame &frame, const Instr &in) {
   const MappingCode &from = code.mappings[in.a];
   Mapping mapping = from.fixed;
   for (auto [key, reg] : llvm::zip_equal(from.keys, regs(from.values))) {
     int64_t value = frame.ints[reg];
-    if (value < !isPlacement(key) || value > INT32_MAX)
+    if (!mapLimitOf(key).allows(value))
       return fail({.fault = Fault::BadDirective,
                    .site = siteOf(frame),
                    .x = value,
@@ -323,12 +320,11 @@ static bool *flagOf(MapDirectives &map, llvm::StringRef name) {
 bool Machine::directive(Frame &frame, const Instr &in) {
   const DirectiveCode &from = code.directives[in.a];
   MapDirectives &map = graph.map;
-  bool mayBeZero = from.name == "sizes" || from.name == "scratch";
   uint32_t *count = fieldOf(map, from.name);
   uint64_t *bytes = bytesOf(map, from.name);
   for (auto [i, reg] : llvm::enumerate(regs(from.values))) {
     int64_t value = frame.ints[reg];
-    if (value < !mayBeZero || (count && value > INT32_MAX))
+    if (!mapLimitOf(from.name).allows(value))
       return fail({.fault = Fault::BadDirective,
                    .site = siteOf(frame),
                    .x = value,

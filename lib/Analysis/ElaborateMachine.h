@@ -18,6 +18,11 @@
 namespace coll::elab {
 
 class RegionRun;
+class SymmetryRun;
+
+/// False: the operands are not allowed, or the result is beyond 64 bits.
+bool evalBinary(Opcode op, int64_t x, int64_t y, int64_t &result);
+bool evalUnary(Opcode op, int64_t x, int64_t &result);
 
 class Machine {
 public:
@@ -88,6 +93,7 @@ public:
   std::vector<Iterations> faultIterations; ///< of each of its links
 
 private:
+  friend class SymmetryRun; // runs the same instructions in another way
   using Handler = bool (Machine::*)(Frame &, const Instr &);
   static const std::array<Handler, 256> handlers;
   static std::array<Handler, 256> makeHandlers();

@@ -66,8 +66,7 @@ static bool shiftLeft(int64_t x, int64_t by, int64_t &result) {
   return by == 64 || result >> by == x;
 }
 
-/// False: the operands are not allowed, or the result is beyond 64 bits.
-static bool evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
+bool elab::evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
   switch (op) {
   case Opcode::Move:
     return z = x, true;
@@ -116,7 +115,7 @@ static bool evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
   }
 }
 
-static bool evalUnary(Opcode op, int64_t x, int64_t &z) {
+bool elab::evalUnary(Opcode op, int64_t x, int64_t &z) {
   switch (op) {
   case Opcode::Abs:
     return z = x < 0 ? -x : x, x != INT64_MIN;

@@ -56,7 +56,7 @@ void Array::clear() {
 bool State::allocate(Array &array) {
   uint64_t columns = array.onlyRank == kNone ? builder.graph.numRanks() : 1;
   uint64_t total = columns * array.cells;
-  array.isDense = total <= maxDense;
+  array.isDense = total <= maxDense && !isSparse;
   if (!array.isDense)
     return true;
   numLocations += total;

@@ -92,6 +92,8 @@ public:
   std::vector<Array> arrays;
   std::vector<std::vector<uint32_t>> tables;
   std::vector<Write> *trace = nullptr;
+  /// Few of the locations are ever used.
+  bool isSparse = false;
 
   /// Gives `array` its locations, empty.
   bool allocate(Array &array);

@@ -72,6 +72,10 @@ private:
   DiagnosticEngine &diags;
 };
 
+/// A location of `out` and two ranks that differ.
+std::string describeDisagreement(const ContractCheck &check, const Words &words,
+                                 const ContractCheck::Comparison &comparison);
+
 } // namespace coll::elab
 
 #endif // COLL_LIB_ANALYSIS_ELABORATEWORDS_H

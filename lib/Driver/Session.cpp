@@ -5,6 +5,7 @@
 
 #include "dialect/CollDialect.h"
 #include "lib/Analysis/BytecodeBuilder.h"
+#include "lib/Analysis/Symmetry.h"
 #include "lib/Frontend/SemaGlobals.h"
 #include "lib/Support/Slugs.h"
 
@@ -141,6 +142,34 @@ bool Session::analyse(llvm::StringRef schedule,
   return true;
 }
 
+/// With fewer ranks the whole costs next to nothing.
+static constexpr uint64_t minSymmetricRanks = 129;
+
+static uint64_t sizeOf(const RankDims &dims) {
+  uint64_t size = 1;
+  for (uint32_t dim : dims)
+    size *= dim;
+  return size;
+}
+
+/// True: it has decided about a member, and there is no need for more.
+bool Session::checkSlice(const Bytecode &code, const Parameters &parameters,
+                         Instance &instance, const InstanceOptions &options,
+                         ElaborateResult &result) {
+  if (!options.mayUseSymmetry || sizeOf(instance.dims) < minSymmetricRanks)
+    return false;
+  SymmetryResult slice =
+      checkBySymmetry(code, parameters, diags, options.maxProgramValues);
+  if (slice.status != SymmetryResult::Right)
+    return false;
+  result.status = ElaborateResult::Right;
+  result.agreement = slice.agreement;
+  result.disagreement = slice.disagreement;
+  instance.numValues += slice.numValues * slice.numSlices;
+  instance.numSlices = slice.numSlices;
+  return true;
+}
+
 /// Executes every member; what no program is made of is not kept.
 bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
                                const InstanceOptions &options) {
@@ -159,7 +188,9 @@ bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
   instance.numMembers = family.size();
   for (uint64_t m = 0; m < family.size(); ++m) {
     parameters.launch = family.member(m);
-    ElaborateResult result = elaborate(code, parameters, diags);
+    ElaborateResult result;
+    if (!checkSlice(code, parameters, instance, options, result))
+      result = elaborate(code, parameters, diags);
     if (result.status != ElaborateResult::Right)
       return failed(result.status, result.excludedBy);
     if (result.agreement > instance.agreement) {

@@ -38,6 +38,8 @@ struct Instance {
   std::string disagreement; ///< where ranks differ in bits
   std::string excludedBy;   ///< the condition of `where`
   uint64_t numMembers = 0, numValues = 0;
+  /// Of so many slices one was checked, the others are it, turned; 1: all was.
+  uint64_t numSlices = 1;
   std::optional<ScheduleResult> scheduled; ///< if programs were asked for
 };
 
@@ -46,6 +48,8 @@ struct InstanceOptions {
   /// Schedule the chunk graphs and verify the programs, if they have at most so
   /// many values together.
   uint64_t maxProgramValues = ~0ull;
+  /// A verdict will do: no chunk graph is asked for beyond maxProgramValues.
+  bool mayUseSymmetry = false;
   ScheduleOptions schedule;
 };
 
@@ -87,6 +91,9 @@ private:
   bool checkDefine(llvm::StringRef name);
   bool elaborateMembers(const Bytecode &code, Instance &instance,
                         const InstanceOptions &options);
+  bool checkSlice(const Bytecode &code, const Parameters &parameters,
+                  Instance &instance, const InstanceOptions &options,
+                  ElaborateResult &result);
   void makePrograms(const Bytecode &code, Instance &instance,
                     const InstanceOptions &options);
 

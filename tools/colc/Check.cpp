@@ -24,7 +24,7 @@ static std::vector<RankDims> spacesFor(Session &session, const Bytecode &code,
 namespace {
 /// What was seen of one schedule.
 struct Tally {
-  std::vector<std::string> right;
+  std::vector<std::string> right, bySymmetry;
   unsigned excluded = 0;
   std::string excludedBy, disagreement, disagreeAt;
   bool isWrong = false, hardware = false;
@@ -47,6 +47,8 @@ static void printTally(const Bytecode &code, const Tally &tally) {
   if (!tally.right.empty())
     os << code.schedule << ": right at " << listOf(tally.right)
        << " ranks: computes " << code.contract << ", no deadlock\n";
+  for (const std::string &line : tally.bySymmetry)
+    os << code.schedule << ": " << line << "\n";
   if (tally.excluded)
     os << code.schedule << ": " << tally.excluded
        << (tally.excluded == 1 ? " count" : " counts") << " excluded by 'where "
@@ -66,6 +68,10 @@ static void add(Tally &tally, const Instance &instance) {
     return;
   }
   tally.right.push_back(describe(instance.dims));
+  if (instance.numSlices > 1)
+    tally.bySymmetry.push_back(
+        "executed 1 of " + std::to_string(instance.numSlices) + " slices at " +
+        tally.right.back() + " ranks: turned, it is each of the others");
   tally.hardware |= instance.agreement == Agreement::Hardware;
   if (instance.agreement == Agreement::No && tally.disagreement.empty()) {
     tally.disagreement = instance.disagreement;
@@ -79,6 +85,7 @@ static bool checkSchedule(Session &session, const Bytecode &code,
   InstanceOptions instanceOptions;
   instanceOptions.defines = options.defines;
   instanceOptions.maxProgramValues = maxCheckedProgramValues;
+  instanceOptions.mayUseSymmetry = true;
   Tally tally;
   for (const RankDims &dims : spacesFor(session, code, options)) {
     Instance instance = session.instantiate(code, dims, instanceOptions);

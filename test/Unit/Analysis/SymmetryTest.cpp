@@ -1,0 +1,352 @@
+//===- SymmetryTest.cpp - One slice against the whole ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random schedules, most of them such that ranks turn into each other, some
+// disturbed at one rank, one chunk or in the order of ranks. Whenever the check
+// by symmetry claims anything, the full execution must say the same: every
+// value in `out` is the one of the slice, turned, with the same bits.
+//
+//   RANDOM_SYMMETRY=first:count AnalysisTests --gtest_filter=Symmetry.*
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/Symmetry.h"
+#include "Elaborating.h"
+#include "lib/Analysis/SymmetryCells.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+using namespace coll;
+using elab::Steps;
+using elab::SymmetryCells;
+
+namespace {
+class Generator {
+public:
+  Generator(std::mt19937_64 &random, bool isGrid)
+      : random(random), isGrid(isGrid) {}
+  std::string run();
+
+private:
+  int below(int n) { return int(random() % uint64_t(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  std::string k() { return std::to_string(below(3)); }
+  std::string index(char dim);
+  std::string turning(const std::string &var, const std::string &size);
+  std::string rank();
+  std::string place(bool isSource);
+  std::string statement();
+  std::string own();
+  std::string body();
+  std::string loop();
+  std::string region();
+
+  std::mt19937_64 &random;
+  bool isGrid;
+  bool hasS = false;
+};
+} // namespace
+
+std::string Generator::turning(const std::string &var,
+                               const std::string &size) {
+  std::string more = hasS && chance(50) ? chance(50) ? " + s" : " - s" : "";
+  switch (below(8)) {
+  case 0:
+    return var;
+  case 1:
+    return "(" + var + more + " - 1) % " + size;
+  case 2:
+    return "(" + k() + " - " + var + more + ") % " + size;
+  case 3:
+    return "(" + var + " + " + var + more + ") % " + size;
+  default:
+    return "(" + var + more + " + " + k() + ") % " + size;
+  }
+}
+
+std::string Generator::index(char dim) {
+  if (chance(4))
+    return "0";
+  return dim == 'x' ? turning("r", "N") : turning("h", "H");
+}
+
+std::string Generator::rank() {
+  auto coord = [&](const std::string &var, const std::string &size) {
+    int kind = below(100);
+    if (kind < 50)
+      return var;
+    if (kind < 96)
+      return "(" + var + (hasS && chance(50) ? " + s" : " + " + k()) + ") % " +
+             size;
+    return kind < 98 ? size + " - 1 - " + var : std::string("1");
+  };
+  return isGrid ? "(" + coord("h", "H") + ", " + coord("r", "N") + ")"
+                : "(" + coord("r", "N") + ")";
+}
+
+/// A location: one chunk of an array.
+std::string Generator::place(bool isSource) {
+  static const char *names[] = {"a", "b", "out", "in"};
+  std::string name = names[below(isSource ? 4 : 3)];
+  return isGrid ? name + "[" + index('y') + ", " + index('x') + "]"
+                : name + "[" + index('x') + "]";
+}
+
+std::string Generator::statement() {
+  std::string verb = chance(40) ? "reduce " : "copy ";
+  std::string to = place(false);
+  int kind = below(100);
+  if (kind < 70)
+    return verb + place(true) + "@" + rank() + " -> " + to + "@" + rank();
+  if (kind < 76)
+    return verb + place(true) + "@" + rank() + " -> " + to + "@all";
+  if (kind < 82)
+    return "copy " + place(true) + "@" + rank() + " + " + place(true) + "@" +
+           rank() + " -> " + to + "@" + rank();
+  if (kind < 88)
+    return std::string("copy ") + (chance(60) ? "reduce_any(" : "reduce(") +
+           place(true) + "@all) -> " + to + "@" + rank();
+  if (kind < 94)
+    return verb + "a@" + rank() + " -> b@" + rank();
+  return "if " + std::string(chance(50) ? "r == 1" : "N > 2") + " { " + verb +
+         place(true) + "@" + rank() + " -> " + to + "@" + rank() + " }";
+}
+
+std::string Generator::own() {
+  static const char *names[] = {"a", "b", "out"};
+  return std::string(chance(30) ? "reduce " : "copy ") + names[below(3)] +
+         " -> " + names[below(3)] + "\n";
+}
+
+std::string Generator::body() {
+  std::string text = statement();
+  while (chance(25))
+    text += "  " + statement();
+  return "{ " + text + " }\n";
+}
+
+std::string Generator::loop() {
+  std::string rows = isGrid ? "h in 0 .. H, " : "", columns = "r in all";
+  if (isGrid)
+    columns = "r in 0 .. N";
+  hasS = chance(50);
+  std::string steps = "s in 0 .. " + std::to_string(1 + below(3));
+  std::string group = chance(30) ? "group " : "";
+  if (!hasS)
+    return group + "for " + rows + columns + " " + body();
+  int kind = below(4);
+  if (kind == 0)
+    return group + "for " + rows + columns + ", " + steps + " " + body();
+  if (kind == 1 && isGrid)
+    return "for h in 0 .. H, " + steps + ", r in 0 .. N " + body();
+  if (kind == 2)
+    return "for " + steps + " { " + group + "for " + columns +
+           (isGrid ? ", h in 0 .. H " : " ") + body() + "}\n";
+  if (kind == 3 && !isGrid)
+    return "for r in all, s in all " + body();
+  return "for " + steps + ", " + rows + columns + " " + body();
+}
+
+std::string Generator::region() {
+  hasS = chance(50);
+  std::string i = turning("r", "N"), j = turning("r", "N");
+  std::string send = "send a[" + i + "] to (r + 1) % N ",
+              recv = std::string("recv ") + (chance(50) ? "reduce " : "") +
+                     (chance(50) ? "a" : "b") + "[" + j + "] from (r - 1) % N ";
+  std::string both = chance(80) ? "group { " + send + recv + "}" : send + recv;
+  std::string buffer = chance(30) ? " buffer 1" : "";
+  return "on r in all" + buffer + " { " +
+         (hasS ? "for s in 0 .. 2 { " + both + " }" : both) + " }\n";
+}
+
+std::string Generator::run() {
+  std::string text = "contract c { in; out }\nschedule f(ranks ";
+  text += isGrid ? "(H, N)" : "N";
+  text += ") : c {\n";
+  text += isGrid ? "chunks H, N\n" : "chunks N\n";
+  text += "tmp a = in\ntmp b = in\ncopy in -> out\n";
+  for (int n = 1 + below(4); n > 0; --n)
+    text += chance(15) ? own() : chance(20) && !isGrid ? region() : loop();
+  return text + "}\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A term as a number, its leaves turned.
+class TurnedTerms {
+public:
+  TurnedTerms(const ChunkGraph &graph, const SymmetryCells *cells, Steps by)
+      : graph(graph), cells(cells), by(std::move(by)) {}
+  uint64_t operator()(TermId id);
+  std::pair<Rank, uint32_t> turned(uint32_t array, uint32_t cell, Rank rank);
+
+private:
+  const ChunkGraph &graph;
+  const SymmetryCells *cells;
+  Steps by;
+  llvm::DenseMap<TermId, uint64_t> known;
+};
+} // namespace
+
+std::pair<Rank, uint32_t> TurnedTerms::turned(uint32_t array, uint32_t cell,
+                                              Rank rank) {
+  if (!cells)
+    return {rank, cell};
+  Rank result = 0;
+  for (size_t d = 0, stride = graph.numRanks(); d < by.size(); ++d) {
+    stride /= graph.rankDims[d];
+    uint32_t at = rank / stride % graph.rankDims[d];
+    result += (at + by[d]) % graph.rankDims[d] * stride;
+  }
+  return {result, cells->turned(cells->spot(array, cell), by)};
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+  return h ^ h >> 31;
+}
+
+uint64_t TurnedTerms::operator()(TermId id) {
+  auto it = known.find(id);
+  if (it != known.end())
+    return it->second;
+  const Term &term = graph.terms[id];
+  const uint32_t *ops = graph.termOperands.data() + term.first;
+  uint64_t hash =
+      mix(uint64_t(term.kind) << 16 | uint64_t(term.type) << 8, term.function);
+  std::vector<uint64_t> parts;
+  if (term.kind == Term::Leaf) {
+    auto [rank, cell] = turned(ops[0], ops[1] * graph.chunks + ops[2], ops[3]);
+    parts = {ops[0], cell, rank};
+  } else {
+    for (uint32_t i = 0; i < term.count; ++i)
+      parts.push_back((*this)(ops[i]));
+    // The order of the first two is that of numbers that mean nothing.
+    size_t n = term.kind == Term::Fold || term.kind == Term::Add ? 2
+               : term.kind == Term::FoldAny                      ? parts.size()
+                                                                 : 0;
+    std::sort(parts.begin(), parts.begin() + n);
+  }
+  for (uint64_t part : parts)
+    hash = mix(hash, part);
+  return known[id] = hash;
+}
+
+using Values = std::map<std::pair<Rank, uint32_t>, uint64_t>;
+
+static void add(Values &values, const ChunkGraph &graph,
+                const SymmetryCells *cells, const Steps &by) {
+  TurnedTerms terms(graph, cells, by);
+  for (const Output &output : graph.outputs) {
+    uint32_t cell = output.cell.part * graph.chunks + output.cell.chunk;
+    bool isNew =
+        values
+            .try_emplace(terms.turned(output.cell.buffer, cell, output.rank),
+                         terms(graph.values[output.value].term))
+            .second;
+    EXPECT_TRUE(isNew) << "slices overlap";
+  }
+}
+
+namespace {
+struct Counts {
+  unsigned right = 0, wrong = 0, undecided = 0;
+};
+} // namespace
+
+/// Leaves may be in several slices.
+static uint64_t numComputed(const ChunkGraph &graph) {
+  return std::count_if(
+      graph.values.begin(), graph.values.end(),
+      [](const Value &value) { return value.kind == Value::Op; });
+}
+
+/// What a schedule comes to by symmetry, after it is compared with the whole.
+static void compare(Elaborating &program, std::vector<uint32_t> dims,
+                    Counts &counts) {
+  Parameters params;
+  params.rankDims = dims;
+  DiagnosticEngine quiet(program.sources);
+  SymmetryResult slice =
+      checkBySymmetry(program.codes.at(0), params, quiet, 0, true);
+  ElaborateResult whole = elaborate(program.codes[0], params, program.diags);
+  if (slice.status == SymmetryResult::Undecided) {
+    ++counts.undecided;
+    return;
+  }
+  if (slice.status != SymmetryResult::Right) {
+    ++counts.wrong;
+    EXPECT_NE(whole.status, ElaborateResult::Right) << "nothing is wrong";
+    return;
+  }
+  ++counts.right;
+  ASSERT_EQ(whole.status, ElaborateResult::Right) << program.errors();
+  EXPECT_EQ(numComputed(slice.slice) * slice.numSlices,
+            numComputed(whole.graph));
+  EXPECT_EQ(slice.agreement, whole.agreement);
+  Values turned, all;
+  uint64_t numTurns = 0;
+  for (uint32_t flat = 0; flat < whole.graph.numRanks(); ++flat) {
+    Steps by(dims.size());
+    uint32_t rest = flat;
+    for (size_t d = dims.size(); d-- > 0; rest /= dims[d])
+      by[d] = rest % dims[d];
+    bool isTurn = true;
+    for (size_t d = 0; d < dims.size(); ++d)
+      isTurn &= slice.cells->isTurned(d) || by[d] == 0;
+    numTurns += isTurn;
+    if (isTurn)
+      add(turned, slice.slice, slice.cells.get(), by);
+  }
+  EXPECT_EQ(numTurns, slice.numSlices);
+  add(all, whole.graph, nullptr, {});
+  EXPECT_TRUE(turned == all) << "a slice is not the first one, turned";
+}
+
+static void compareRandom(bool isGrid, uint64_t first, uint64_t count) {
+  Counts counts;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string text = Generator(random, isGrid).run();
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    Elaborating program(text);
+    ASSERT_EQ(program.codes.size(), 1u) << program.errors();
+    uint32_t n = 3 + random() % 4;
+    std::vector<uint32_t> dims{n};
+    if (isGrid)
+      dims.insert(dims.begin(), 2 + random() % 3);
+    compare(program, dims, counts);
+    if (testing::Test::HasFailure())
+      return;
+  }
+  std::printf("%s: %u slices stand for all, %u refuse all, %u are undecided\n",
+              isGrid ? "grids" : "rings", counts.right, counts.wrong,
+              counts.undecided);
+  // Or nothing is tested.
+  EXPECT_GT(counts.right, count / 20);
+  EXPECT_GT(counts.undecided, count / 20);
+}
+
+namespace {
+struct Seeds {
+  uint64_t first = 1, count = 400;
+  Seeds() {
+    if (const char *text = getenv("RANDOM_SYMMETRY"))
+      sscanf(text, "%lu:%lu", &first, &count);
+  }
+};
+} // namespace
+
+TEST(Symmetry, RandomRings) {
+  compareRandom(false, Seeds().first, Seeds().count);
+}
+TEST(Symmetry, RandomGrids) {
+  compareRandom(true, Seeds().first, Seeds().count);
+}
