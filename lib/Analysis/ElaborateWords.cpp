@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Analysis/ElaborateWords.h"
+#include "lib/Analysis/MapLimits.h"
 #include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -207,7 +208,8 @@ Words::Message Words::integerMessage(const Failure &f) const {
             "a buffer of " + str(f.x) + ", which is negative"};
   case Fault::BadDirective:
     return {Slug::BadDirective,
-            quote(f.text) + " of " + str(f.x) + " is out of range"};
+            quote(f.text) + " of " + str(f.x) + " is out of range: " +
+                describe(mapLimitOf(f.text))};
   case Fault::ListIndex:
     return {Slug::IndexOutOfRange,
             "index " + str(f.x) + " of a list of " + plural(f.y, "member")};

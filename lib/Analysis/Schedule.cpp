@@ -159,24 +159,37 @@ void Attempt::build(Fusion fusion, Sequence sequence) {
   }
 }
 
+static uint64_t numSteps(const RankProgram &program) {
+  uint64_t steps = 0;
+  for (const BlockProgram &block : program.blocks)
+    steps += block.steps.size();
+  return steps;
+}
+
 /// What no buffering can change.
 bool Attempt::fits() {
   const ProgramSet &set = result.programs;
-  if (set.numTags > maxProgramTags) {
-    refuse({.kind = ScheduleRefusal::TooManyTags,
-            .needed = set.numTags,
-            .limit = maxProgramTags});
-    return false;
-  }
   for (uint32_t m = 0; m < set.members.size(); ++m)
     for (Rank rank = 0; rank < set.numRanks(); ++rank) {
       const RankProgram &program = set.members[m].outOfPlace[rank];
-      if (program.blocks.size() > maxProgramBlocks) {
+      uint64_t blocks = uint64_t(program.blocks.size()) * set.instances;
+      if (blocks > maxProgramBlocks) {
         refuse({.kind = ScheduleRefusal::TooManyBlocks,
                 .member = m,
                 .rank = rank,
-                .needed = program.blocks.size(),
+                .needed = blocks,
                 .limit = maxProgramBlocks});
+        return false;
+      }
+      uint64_t steps = numSteps(program);
+      if (!set.members[m].inPlace.empty())
+        steps += numSteps(set.members[m].inPlace[rank]);
+      if (steps > maxProgramSteps) {
+        refuse({.kind = ScheduleRefusal::TooManySteps,
+                .member = m,
+                .rank = rank,
+                .needed = steps,
+                .limit = maxProgramSteps});
         return false;
       }
       for (const BlockProgram &block : program.blocks)
@@ -191,6 +204,13 @@ bool Attempt::fits() {
             return false;
           }
     }
+  uint64_t tags = uint64_t(set.numTags) * set.instances;
+  if (tags > maxProgramTags) {
+    refuse({.kind = ScheduleRefusal::TooManyTags,
+            .needed = tags,
+            .limit = maxProgramTags});
+    return false;
+  }
   return true;
 }
 
@@ -262,6 +282,12 @@ bool Attempt::chooseRound(uint32_t slots, uint64_t slotBytes) {
       1, std::min<uint64_t>(UINT32_MAX,
                             (map.roundBytes + slotBytes - 1) / slotBytes));
   isForced = map.roundBytes && (map.slots || map.slotBytes);
+  if (isForced && asked > maxSlices) {
+    refuse({.kind = ScheduleRefusal::RoundTooLong,
+            .needed = asked,
+            .limit = maxSlices});
+    return false;
+  }
   if (isForced)
     longest = shortest = asked;
   else if (map.roundBytes)

@@ -10,6 +10,7 @@
 #ifndef COLL_LIB_ANALYSIS_SCHEDULE_H
 #define COLL_LIB_ANALYSIS_SCHEDULE_H
 
+#include "lib/Analysis/MapLimits.h"
 #include "lib/Analysis/ProgramDeadlock.h"
 
 #include <optional>
@@ -47,6 +48,8 @@ struct ScheduleRefusal {
     TooManyBlocks, ///< `needed` blocks, `limit` is the most
     TooManyTags,   ///< `needed` channels between two ranks
     TooManyPorts,  ///< a step of `needed` sources or sinks
+    TooManySteps,  ///< of a rank
+    RoundTooLong,  ///< a round of `needed` slots
   } kind;
   uint32_t member = 0;
   Rank rank = 0;
@@ -56,9 +59,6 @@ struct ScheduleRefusal {
   FifoShape shape = {}; ///< Deadlock: at which
   DeadlockResult deadlock = {};
 };
-
-constexpr uint32_t maxProgramBlocks = 64, maxProgramTags = 64,
-                   maxStepPorts = 4096;
 
 struct ScheduleResult {
   /// Also when refused: the last that was tried, for the report.

@@ -4,6 +4,7 @@
 #include "lib/Driver/Plans.h"
 #include "lib/Support/Slugs.h"
 
+#include <map>
 #include <set>
 
 using namespace coll;
@@ -27,21 +28,22 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
 
 /// Warns of directives that hosts replace.
 static void warnOfReplaced(Session &session, const Bytecode &code,
-                           const Instance &instance) {
+                           llvm::ArrayRef<Instance> instances) {
   std::set<std::string> asked;
   auto ask = [&](const auto &mapping) {
     asked.insert(mapping.protocol);
     if (mapping.threads)
       asked.insert("threads");
   };
-  for (const ChunkGraph &graph : instance.members) {
-    ask(graph.map);
-    for (const Mapping &mapping : graph.mappings) {
-      ask(mapping);
-      if (mapping.store)
-        asked.insert("store");
+  for (const Instance &instance : instances)
+    for (const ChunkGraph &graph : instance.members) {
+      ask(graph.map);
+      for (const Mapping &mapping : graph.mappings) {
+        ask(mapping);
+        if (mapping.store)
+          asked.insert("store");
+      }
     }
-  }
   std::string text;
   auto add = [&](llvm::StringRef name, llvm::StringRef instead) {
     if (asked.count(name.str()))
@@ -63,17 +65,25 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
 
 /// A directive is never ignored in silence.
 static void warnOfShorterRounds(Session &session, const Bytecode &code,
-                                const Instance &instance) {
-  if (!instance.scheduled || !instance.scheduled->isRoundShortened)
-    return;
-  const ProgramSet &programs = instance.scheduled->programs;
-  session.diags
-      .warning(Slug::RoundShortened, rangeOf(code),
-               "rounds of '" + code.schedule + "' are " +
-                   std::to_string(programs.roundBytes) + " bytes, not " +
-                   std::to_string(programs.map.roundBytes) +
-                   ": messages of that length do not fit the FIFOs there are")
-      .emit();
+                                llvm::ArrayRef<Instance> instances) {
+  std::map<uint32_t, std::string> shortened; // by what rounds are
+  uint64_t asked = 0;
+  for (const Instance &instance : instances) {
+    if (!instance.scheduled || !instance.scheduled->isRoundShortened)
+      continue;
+    const ProgramSet &programs = instance.scheduled->programs;
+    std::string &counts = shortened[programs.roundBytes];
+    counts += (counts.empty() ? "" : ", ") + describe(instance.dims);
+    asked = programs.map.roundBytes;
+  }
+  for (const auto &[bytes, counts] : shortened)
+    session.diags
+        .warning(Slug::RoundShortened, rangeOf(code),
+                 "rounds of '" + code.schedule + "' at " + counts +
+                     " ranks are " + std::to_string(bytes) + " bytes, not " +
+                     std::to_string(asked) +
+                     ": messages of that length do not fit the FIFOs there are")
+        .emit();
 }
 
 /// A range says "whatever there is"; a count that was named is missed.
@@ -132,8 +142,8 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
   if (result.instances.empty())
     return true;
-  warnOfReplaced(session, code, result.instances[0]);
-  warnOfShorterRounds(session, code, result.instances[0]);
+  warnOfReplaced(session, code, result.instances);
+  warnOfShorterRounds(session, code, result.instances);
   return true;
 }
 
@@ -150,6 +160,15 @@ std::optional<Plan> coll::planOf(Session &session,
           .emit();
       return std::nullopt;
     }
+  const ProgramSet &programs = schedule.instances[0].scheduled->programs;
+  if (std::optional<std::string> excess = exceedsPlan(programs)) {
+    session.diags
+        .error(Slug::PlanLimit,
+               schedule.code ? rangeOf(*schedule.code) : SourceRange(),
+               "'" + schedule.name() + "' has " + *excess)
+        .emit();
+    return std::nullopt;
+  }
   ScheduleInput input{schedule.name(), {}};
   for (const Instance &instance : schedule.instances)
     input.scheduled.push_back(&*instance.scheduled);

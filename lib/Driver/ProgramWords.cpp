@@ -89,6 +89,20 @@ void coll::reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
                    " sources or sinks, at most " + limit + " are possible")
         .emit();
     return;
+  case ScheduleRefusal::TooManySteps:
+    diags
+        .error(Slug::PlanLimit, range,
+               name + " has " + needed + " steps on rank " + number(r.rank) +
+                   ", a plan holds " + limit)
+        .emit();
+    return;
+  case ScheduleRefusal::RoundTooLong:
+    diags
+        .error(Slug::PlanLimit, range,
+               "rounds of " + name + " are " + needed +
+                   " slots long, a plan has at most " + limit)
+        .emit();
+    return;
   }
 }
 

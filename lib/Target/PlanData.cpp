@@ -11,12 +11,22 @@
 #include "lib/Target/PlanData.h"
 
 #include "coll/abi.h"
+#include "lib/Analysis/MapLimits.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/Support/SHA256.h"
+
+#include <bit>
+#include <map>
 
 using namespace coll;
 using namespace coll::lowering;
 using llvm::Constant;
+
+static_assert(maxSlots == COLL_MAX_SLOTS &&
+              maxProgramBlocks == COLL_MAX_BLOCKS &&
+              maxSlotBytes == COLL_MAX_SLOT_BYTES &&
+              maxRoundBytes == COLL_MAX_ROUND_BYTES &&
+              maxProgramSteps == COLL_MAX_STEPS);
 
 namespace {
 class DataBuilder {
@@ -30,9 +40,11 @@ public:
 private:
   using Fields = std::vector<Constant *>;
   Constant *u8(uint64_t v) {
+    assert(v <= UINT8_MAX && "refused before");
     return llvm::ConstantInt::get(llvm::Type::getInt8Ty(context), v);
   }
   Constant *u16(uint64_t v) {
+    assert(v <= UINT16_MAX && "refused before");
     return llvm::ConstantInt::get(llvm::Type::getInt16Ty(context), v);
   }
   Constant *u32(uint64_t v) {
@@ -71,51 +83,121 @@ private:
 };
 } // namespace
 
-static uint64_t firstBytes(llvm::SHA256 &hash) {
-  std::array<uint8_t, 32> bytes = hash.final();
-  uint64_t value;
-  memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
+namespace {
+/// SHA-256 of a list of values; every list and text has its length before it.
+class Digest {
+public:
+  template <typename T> void add(llvm::ArrayRef<T> values) {
+    static_assert(std::is_integral_v<T>);
+    addBytes(values.size(), values.data(), values.size() * sizeof(T));
+  }
+  void add(const std::vector<uint32_t> &values) {
+    add(llvm::ArrayRef<uint32_t>(values));
+  }
+  void add(std::initializer_list<uint64_t> values) {
+    add(llvm::ArrayRef<uint64_t>(values.begin(), values.size()));
+  }
+  void add(llvm::StringRef text) {
+    addBytes(text.size(), text.data(), text.size());
+  }
+  /// The first 8 bytes.
+  uint64_t value() {
+    std::array<uint8_t, 32> bytes = hash.final();
+    uint64_t first;
+    memcpy(&first, bytes.data(), sizeof first);
+    return first;
+  }
 
-template <typename T>
-static void update(llvm::SHA256 &hash, const std::vector<T> &values) {
-  uint64_t size = values.size();
-  hash.update(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(&size),
-                                      sizeof size));
-  hash.update(
-      llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(values.data()),
-                              values.size() * sizeof(T)));
-}
-
-/// Over all that decides what goes over which channel in which order. Shape
-/// numbers and sites are not part of it: they depend on what else is in the
-/// object.
-uint64_t PlanRanks::digest() const {
+private:
+  void addBytes(uint64_t length, const void *data, size_t bytes) {
+    auto raw = [](const void *from, size_t size) {
+      return llvm::ArrayRef<uint8_t>(static_cast<const uint8_t *>(from), size);
+    };
+    hash.update(raw(&length, sizeof length));
+    hash.update(raw(data, bytes));
+  }
   llvm::SHA256 hash;
-  hash.update(programs->schedule);
-  hash.update(programs->contract);
-  update(hash, programs->rankDims);
-  update(hash, std::vector<uint32_t>{programs->roundBytes, programs->instances,
-                                     programs->numTags});
+};
+} // namespace
+
+/// What a function computes; what it is called does not matter.
+static void add(Digest &digest, const Function &function) {
+  digest.add({function.params.size(), function.code.size()});
+  for (Buffer::Kind kind : function.params)
+    digest.add({kind});
+  for (const Function::Node &node : function.code)
+    digest.add({node.op, node.param, std::bit_cast<uint64_t>(node.value)});
+}
+
+/// Of the form of the values that a step takes, makes and sends: types on the
+/// wire and in memory, and what is computed.
+static uint64_t digestOf(const StepShape &shape,
+                         const std::vector<Function> &functions) {
+  Digest digest;
+  StepShape unnumbered = shape;
+  for (ExprNode &node : unnumbered.expr) {
+    if (node.kind != ExprNode::Apply)
+      continue;
+    add(digest, functions[node.function]);
+    node.function = 0;
+  }
+  digest.add(unnumbered.key());
+  return digest.value();
+}
+
+uint64_t PlanRanks::digest(const lowering::ShapeTable &shapes) const {
+  Digest digest;
+  digest.add(programs->schedule);
+  digest.add(programs->contract);
+  digest.add(programs->rankDims);
+  digest.add({programs->roundBytes, programs->instances, programs->numTags,
+              bulk.slots, bulk.slices, small.slots});
   for (const std::vector<uint32_t> &member : classes.classOf)
-    update(hash, member);
+    digest.add(member);
+  std::map<uint32_t, uint64_t> shapeDigests;
   for (const ClassTable &table : tables) {
     std::vector<uint32_t> words = table.words;
-    for (uint32_t offset : table.steps)
-      words[offset + offsetof(coll_step_head, shape) / 4] =
-          words[offset + offsetof(coll_step_head, site) / 4] = 0;
-    update(hash, words);
+    for (uint32_t offset : table.steps) {
+      // A shape's number depends on what else is in the object, and so does a
+      // site's.
+      uint32_t &shape = words[offset + offsetof(coll_step_head, shape) / 4];
+      auto [known, isNew] = shapeDigests.try_emplace(shape);
+      if (isNew)
+        known->second = digestOf(shapes.all()[shape], programs->functions);
+      digest.add({known->second});
+      shape = words[offset + offsetof(coll_step_head, site) / 4] = 0;
+    }
+    digest.add(words);
     for (const WordReloc &reloc : table.relocs) {
-      std::vector<uint32_t> flat{reloc.word};
+      digest.add({reloc.word, reloc.terms.size()});
       for (const RelocTerm &t : reloc.terms)
-        flat.insert(flat.end(),
-                    {static_cast<uint32_t>(t.base), t.size, t.stride, t.dim,
-                     static_cast<uint32_t>(t.sign), t.ofRoot});
-      update(hash, flat);
+        digest.add({static_cast<uint32_t>(t.base), t.size, t.stride, t.dim,
+                    static_cast<uint32_t>(t.sign), t.ofRoot});
     }
   }
-  return firstBytes(hash);
+  return digest.value();
+}
+
+std::optional<std::string> coll::exceedsPlan(const ProgramSet &programs) {
+  uint64_t buffers = 0, scalars = 0;
+  for (const Buffer &b : programs.members[0].buffers)
+    ++(b.kind == Buffer::Scalar ? scalars : buffers);
+  struct {
+    const char *what;
+    uint64_t needed, most;
+  } limits[] = {
+      {"buffers", buffers, COLL_MAX_BUFS},
+      // The last one is premul_sum's factor.
+      {"scalar arguments", scalars,
+       COLL_MAX_SCALARS - uint64_t(programs.reduces)},
+      {"launch parameters", programs.launchNames.size(), COLL_MAX_LAUNCH},
+      {"dimensions of ranks", programs.rankDims.size(), COLL_MAX_DIMS},
+  };
+  for (auto [what, needed, most] : limits)
+    if (needed > most)
+      return std::to_string(needed) + " " + what + ", a plan has at most " +
+             std::to_string(most);
+  return std::nullopt;
 }
 
 Constant *DataBuilder::record(const Fields &fields, size_t size) {
@@ -143,6 +225,7 @@ Constant *DataBuilder::array(const std::vector<Constant *> &elements) {
 
 Constant *DataBuilder::fixed(const std::vector<uint32_t> &values,
                              unsigned count) {
+  assert(values.size() <= count && "exceedsPlan was not asked");
   std::vector<uint32_t> padded = values;
   padded.resize(count);
   return llvm::ConstantDataArray::get(context,
@@ -245,8 +328,8 @@ Constant *DataBuilder::ranksRecord(const PlanRanks &ranks) {
   auto [storageBytes, accum] = storageOf(p);
   return record({u32(p.numRanks()),
                  u32(p.rankDims.size()),
-                 fixed(p.rankDims, 4),
-                 u64(ranks.digest()),
+                 fixed(p.rankDims, COLL_MAX_DIMS),
+                 u64(ranks.digest(plan.shapes)),
                  u32(p.members.size()),
                  u32(classes.size()),
                  memberList(ranks),
@@ -314,16 +397,16 @@ Constant *DataBuilder::siteList() {
 
 uint64_t DataBuilder::contractHash() {
   const ProgramSet &p = plan.any();
-  llvm::SHA256 hash;
-  hash.update(p.contract);
-  hash.update(p.launchCounts);
+  Digest digest;
+  digest.add(p.contract);
+  digest.add(p.launchCounts);
   for (const std::string &name : p.launchNames)
-    hash.update(name);
+    digest.add(name);
   for (const Buffer &b : p.members[0].buffers) {
-    hash.update(b.name);
-    hash.update(llvm::ArrayRef<uint8_t>(static_cast<uint8_t>(b.kind)));
+    digest.add(b.name);
+    digest.add({b.kind});
   }
-  return firstBytes(hash);
+  return digest.value();
 }
 
 void DataBuilder::build() {

@@ -7,6 +7,8 @@
 #include "lib/Lowering/StepTable.h"
 #include "llvm/IR/Module.h"
 
+#include <optional>
+
 namespace coll {
 
 /// One statement, for reports.
@@ -22,7 +24,10 @@ struct PlanRanks {
   ClassSet classes;
   std::vector<lowering::ClassTable> tables;
   FifoShape bulk, small; // what the programs were verified with
-  uint64_t digest() const;
+  /// Of all that ranks have to agree on to understand each other's messages:
+  /// what goes over which channel in which order, in which form, at which depth
+  /// and cut how. Neither kernels nor the place in the source are part of it.
+  uint64_t digest(const lowering::ShapeTable &shapes) const;
 };
 
 struct Plan {
@@ -37,6 +42,11 @@ struct Plan {
 bool hasCounts(const ProgramSet &programs);
 /// Whether there are elements at all; a barrier has none.
 bool hasElements(const ProgramSet &programs);
+
+/// What a plan has no room for, in words: "5 launch parameters, a plan has at
+/// most 3". Nothing if everything fits. What scheduling can exceed it refuses
+/// itself (lib/Analysis/MapLimits.h).
+std::optional<std::string> exceedsPlan(const ProgramSet &programs);
 
 /// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the
 /// kernels.

@@ -30,7 +30,7 @@
 namespace coll {
 
 /// Most blocks that the plans of a lane may have; more is refused.
-inline constexpr uint32_t kMaxBlocks = 64;
+inline constexpr uint32_t kMaxBlocks = COLL_MAX_BLOCKS;
 /// Launches remembered per rank.
 inline constexpr uint32_t kBoardRecords = 64;
 

@@ -78,7 +78,7 @@ Status checkPlan(const coll_plan &plan, const coll_plan_ranks &ranks) {
     return malformed("too many scalars");
   if (plan.nlaunch > COLL_MAX_LAUNCH)
     return malformed("too many launch parameters");
-  if (ranks.ndims > 4)
+  if (ranks.ndims > COLL_MAX_DIMS)
     return malformed("too many dimensions");
   uint64_t product = 1;
   for (uint32_t d = 0; d != ranks.ndims; ++d)
@@ -87,6 +87,13 @@ Status checkPlan(const coll_plan &plan, const coll_plan_ranks &ranks) {
     return malformed("its dimensions do not give its number of ranks");
   if (ranks.round_units == 0 || ranks.instances == 0)
     return malformed("no rounds or no instances");
+  if (ranks.round_units > uint32_t(COLL_MAX_ROUND_BYTES) / COLL_UNIT_BYTES)
+    return malformed("its rounds are too long");
+  auto isDepth = [](uint32_t slots) {
+    return (slots & (slots - 1)) == 0 && slots <= COLL_MAX_SLOTS;
+  };
+  if (!isDepth(ranks.slots) || !isDepth(ranks.small_slots))
+    return malformed("its rings are not a power of two of slots");
   uint64_t members = 1;
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
     members *= ranks.launch_count[p];
@@ -97,8 +104,20 @@ Status checkPlan(const coll_plan &plan, const coll_plan_ranks &ranks) {
       return malformed("a size has no chunks");
   for (uint32_t c = 0; c != ranks.nclasses; ++c) {
     const coll_class &cls = ranks.classes[c];
-    if (uint64_t(cls.program_blocks) * ranks.instances > UINT32_MAX)
+    if (uint64_t(cls.program_blocks) * ranks.instances > COLL_MAX_BLOCKS)
       return malformed("too many blocks");
+    if (cls.nsteps > COLL_MAX_STEPS)
+      return malformed("too many steps");
+    auto holds = [&](uint32_t first, uint64_t words) {
+      return first <= cls.nwords && words <= cls.nwords - first;
+    };
+    if (!holds(cls.send_ends, 2 * uint64_t(cls.nsend)) ||
+        !holds(cls.recv_ends, 2 * uint64_t(cls.nrecv)) ||
+        !holds(cls.entry[0], 2 * uint64_t(cls.program_blocks)) ||
+        !holds(cls.entry[1], 2 * uint64_t(cls.program_blocks)) ||
+        !holds(cls.given, cls.ngiven) ||
+        !holds(cls.aliases, 5 * uint64_t(cls.naliases)))
+      return malformed("a list lies outside of its class");
     for (uint32_t r = 0; r != cls.nrelocs; ++r) {
       const coll_reloc &reloc = cls.relocs[r];
       if (reloc.word >= cls.nwords)
@@ -110,7 +129,7 @@ Status checkPlan(const coll_plan &plan, const coll_plan_ranks &ranks) {
       }
     }
     for (uint32_t s = 0; s != cls.nsteps; ++s)
-      if (cls.steps[s] + sizeof(coll_step_head) / 4 > cls.nwords)
+      if (!holds(cls.steps[s], sizeof(coll_step_head) / 4))
         return malformed("a step lies outside of its class");
   }
   return Status::ok();

@@ -34,7 +34,15 @@ enum {
   COLL_MAX_SLOTS = 8,
   COLL_MAX_BUFS = 32,
   COLL_MAX_LAUNCH = 3,
-  COLL_MAX_SCALARS = 4
+  COLL_MAX_SCALARS = 4,
+  COLL_MAX_DIMS = 4,   /* of the rank space */
+  COLL_MAX_BLOCKS = 64 /* of a rank, instances counted */
+};
+enum {
+  COLL_MAX_SLOT_BYTES = 1 << 30,
+  COLL_MAX_ROUND_BYTES = 1 << 28, /* of elements; 8 times that where storage is
+                                     wider still fits 32 bits */
+  COLL_MAX_STEPS = 1 << 20 /* of a class; coll_block.progress has 20 bits */
 };
 
 /*===-- one launch -------------------------------------------------------===*/
@@ -302,9 +310,9 @@ typedef struct coll_member {
 
 typedef struct coll_plan_ranks {
   uint32_t nranks, ndims;
-  uint32_t dims[4];
-  uint64_t digest; /* schedule, parameters and mapping of all ranks; no
-                      instruction set */
+  uint32_t dims[COLL_MAX_DIMS];
+  uint64_t digest; /* of all that ranks have to agree on: schedule, parameters,
+                      mapping and types of all ranks; no instruction set */
   uint32_t nmembers, nclasses;  /* nmembers: product of the launch domains */
   const coll_member *members;   /* last launch parameter fastest */
   const int32_t *launch_values; /* for each launch parameter in turn: its
@@ -352,8 +360,8 @@ typedef struct coll_kernel {
 typedef struct coll_plan {
   uint32_t abi, flags;
   const char *name, *contract, *source;
-  uint64_t contract_hash; /* of the contract's name and clauses: what launches
-                             are compared by first */
+  uint64_t contract_hash; /* of the contract's name, its buffers and launch
+                             parameters: what launches are compared by first */
   uint32_t nbufs, nscalars, nlaunch,
       ncounts; /* ncounts: 1, or 0 when no clause needs a count */
   uint32_t nranks_entries, nkernels, nsites,

@@ -180,6 +180,18 @@ TEST(Plan, MalformedTablesAreRefused) {
   refused([](Ranks &r, coll_class &, coll_plan_size &) { r.ndims = 5; });
   refused([](Ranks &r, coll_class &, coll_plan_size &) { r.round_units = 0; });
   refused([](Ranks &r, coll_class &, coll_plan_size &) { r.instances = 0; });
+  refused([](Ranks &r, coll_class &, coll_plan_size &) { r.instances = 65; });
+  refused([](Ranks &r, coll_class &, coll_plan_size &) { r.slots = 12; });
+  refused([](Ranks &r, coll_class &, coll_plan_size &) { r.small_slots = 16; });
+  refused([](Ranks &r, coll_class &, coll_plan_size &) {
+    r.round_units = 1 << 25;
+  });
+  refused([](Ranks &, coll_class &c, coll_plan_size &) { c.nsteps = 1 << 21; });
+  refused([](Ranks &, coll_class &c, coll_plan_size &) { c.entry[1] = ~0u; });
+  refused([](Ranks &, coll_class &c, coll_plan_size &) { c.nsend = 1 << 20; });
+  refused([](Ranks &, coll_class &c, coll_plan_size &) { c.given = ~0u; });
+  refused(
+      [](Ranks &, coll_class &c, coll_plan_size &) { c.naliases = 1 << 20; });
   refused([](Ranks &r, coll_class &, coll_plan_size &) { r.nmembers = 2; });
   refused([](Ranks &, coll_class &, coll_plan_size &s) { s.chunks = 0; });
   refused([](Ranks &, coll_class &c, coll_plan_size &) { c.nwords = 3; });
