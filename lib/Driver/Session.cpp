@@ -220,6 +220,8 @@ Instance Session::instantiate(const Bytecode &code, const RankDims &dims,
 void Session::makePrograms(const Bytecode &code, Instance &instance,
                            const InstanceOptions &options) {
   instance.scheduled = schedule(instance.members, options.schedule);
+  if (options.afterSchedule)
+    options.afterSchedule(*instance.scheduled);
   if (instance.scheduled->refusal) {
     reportRefusal(diags, code, instance);
     instance.status = Instance::Failed;

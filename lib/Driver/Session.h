@@ -51,6 +51,8 @@ struct InstanceOptions {
   /// A verdict will do: no chunk graph is asked for beyond maxProgramValues.
   bool mayUseSymmetry = false;
   ScheduleOptions schedule;
+  /// Something else that is done to the programs before they are verified.
+  std::function<void(ScheduleResult &)> afterSchedule = nullptr;
 };
 
 class Session {
