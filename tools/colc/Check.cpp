@@ -7,7 +7,8 @@
 
 using namespace coll;
 
-/// Programs are verified, too, while that costs next to nothing.
+/// Programs are verified, too, while that costs next to nothing; what is left
+/// out is said.
 static constexpr uint64_t maxCheckedProgramValues = 50'000;
 
 /// What was asked for, or a few.
@@ -24,7 +25,7 @@ static std::vector<RankDims> spacesFor(Session &session, const Bytecode &code,
 namespace {
 /// What was seen of one schedule.
 struct Tally {
-  std::vector<std::string> right, bySymmetry;
+  std::vector<std::string> right, bySymmetry, sourceOnly;
   unsigned excluded = 0;
   std::string excludedBy, disagreement, disagreeAt;
   bool isWrong = false, hardware = false;
@@ -49,6 +50,10 @@ static void printTally(const Bytecode &code, const Tally &tally) {
        << " ranks: computes " << code.contract << ", no deadlock\n";
   for (const std::string &line : tally.bySymmetry)
     os << code.schedule << ": " << line << "\n";
+  if (!tally.sourceOnly.empty())
+    os << code.schedule << ": no programs made and verified at "
+       << listOf(tally.sourceOnly)
+       << " ranks, where there are many values: compiling does that\n";
   if (tally.excluded)
     os << code.schedule << ": " << tally.excluded
        << (tally.excluded == 1 ? " count" : " counts") << " excluded by 'where "
@@ -72,6 +77,8 @@ static void add(Tally &tally, const Instance &instance) {
     tally.bySymmetry.push_back(
         "executed 1 of " + std::to_string(instance.numSlices) + " slices at " +
         tally.right.back() + " ranks: turned, it is each of the others");
+  if (!instance.scheduled)
+    tally.sourceOnly.push_back(tally.right.back());
   tally.hardware |= instance.agreement == Agreement::Hardware;
   if (instance.agreement == Agreement::No && tally.disagreement.empty()) {
     tally.disagreement = instance.disagreement;

@@ -27,14 +27,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Callers may pass any number, and are told if it is none of these: so C++
+ * must not take them for impossible. */
 #ifdef __cplusplus
+#define COLL_ENUM : int
 extern "C" {
+#else
+#define COLL_ENUM
 #endif
 
 /* INVALID, NO_PLAN and NO_MEMORY leave a communicator as it was.  All others
  * end it, on all ranks: what follows is coll_comm_error and
  * coll_comm_destroy. */
-typedef enum {
+typedef enum COLL_ENUM {
   COLL_OK,
   COLL_INVALID,   /* a wrong argument or variable; nothing was begun */
   COLL_MISMATCH,  /* ranks called with other counts, types, ops or plans */
@@ -47,7 +52,7 @@ typedef enum {
   COLL_OVERLAP  /* two launches at a time on one communicator */
 } coll_status;
 
-typedef enum {
+typedef enum COLL_ENUM {
   COLL_I8,
   COLL_U8,
   COLL_I32,
@@ -62,7 +67,7 @@ typedef enum {
   COLL_E5M2
 } coll_dtype;
 
-typedef enum {
+typedef enum COLL_ENUM {
   COLL_SUM,
   COLL_PROD,
   COLL_MIN,

@@ -71,11 +71,30 @@ TEST(Late, RankThatHasLeft) {
   });
 }
 
+/// One number that processes share.
+class SharedNumber {
+public:
+  SharedNumber()
+      : number(static_cast<std::atomic<int> *>(
+            mmap(nullptr, sizeof *number, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  ~SharedNumber() { munmap(number, sizeof *number); }
+  std::atomic<int> *operator->() { return number; }
+
+private:
+  std::atomic<int> *number;
+};
+
 TEST(Late, KilledRank) {
   HandPlan plan({ringAllreduce(3)});
+  SharedNumber done;
   std::vector<std::string> ends =
       onProcesses(3, [&](int rank, coll_comm *comm) {
         checkAllreduce(plan.plan(), rank, comm, 10);
+        // Not while another still waits in the first launch: it would fail.
+        done->fetch_add(1);
+        while (rank == 1 && done->load() != 3)
+          std::this_thread::yield();
         if (rank == 1)
           raise(SIGKILL);
         EXPECT_EQ(allreduce(plan.plan(), comm, 1000000), COLL_PEER_LOST);
@@ -88,9 +107,7 @@ TEST(Late, KilledRank) {
 
 TEST(Late, StoppedRank) {
   HandPlan plan({ringAllreduce(3)});
-  auto *stopped = static_cast<std::atomic<int> *>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-           -1, 0));
+  SharedNumber stopped;
   std::vector<std::string> ends = onProcesses(
       3,
       [&](int rank, coll_comm *comm) {
@@ -105,7 +122,6 @@ TEST(Late, StoppedRank) {
           kill(stopped->load(), SIGKILL);
       },
       1500);
-  munmap(stopped, 4096);
   EXPECT_EQ(ends, (std::vector<std::string>{"", "signal 9", ""}));
 }
 
