@@ -96,6 +96,7 @@ struct Algorithm {
 inline constexpr uint64_t maxXmlBytes = 64u << 20;
 inline constexpr uint32_t maxXmlElements = 1u << 20;
 inline constexpr uint32_t maxXmlAttributes = 32;
+inline constexpr uint32_t maxXmlValueBytes = 255; ///< what loaders take
 inline constexpr uint32_t maxXmlGpus = 4096;
 inline constexpr uint32_t maxXmlChunks = 1u << 15; ///< offsets are int16
 inline constexpr uint32_t maxXmlBlocks = 1024, maxXmlChannels = 1024;

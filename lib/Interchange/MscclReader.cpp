@@ -8,13 +8,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/Msccl.h"
+#include "lib/Support/FileText.h"
 #include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
@@ -206,6 +205,10 @@ void Reader::startAlgo() {
   hasRoot = true;
   algo.range = tag;
   algo.name = get("name").value_or("").str();
+  // It is printed, and becomes a name of C.
+  if (llvm::any_of(algo.name, [](char c) { return uint8_t(c) < 0x20; }))
+    return fail(Slug::XmlValue, attributeOf(sources, tag, "name"),
+                "'name' has a control character");
   algo.protocol = get("proto").value_or("Simple").str();
   algo.coll = require("coll").value_or("").str();
   algo.isAzureName = algo.coll == "reducescatter";
@@ -323,9 +326,11 @@ void Reader::start(llvm::StringRef name, const Attributes &list) {
                                                     : 4;
   if (depth == 0 && level != 0)
     return fail(Slug::XmlSyntax, tag,
-                "the document is a '" + name + "', not an 'algo'");
+                "the document is a '" + name.take_front(64) +
+                    "', not an 'algo'");
   if (level == 4)
-    return fail(Slug::XmlStructure, tag, "no element is called '" + name + "'");
+    return fail(Slug::XmlStructure, tag,
+                "no element is called '" + name.take_front(64) + "'");
   if (level != depth || (level == 3 && !block))
     return fail(Slug::XmlStructure, tag,
                 level == 0 ? llvm::Twine("'algo' stands in another element")
@@ -435,6 +440,10 @@ void Reader::onStart(void *context, const xmlChar *name, const xmlChar *,
     const xmlChar **attribute = attributes + 5 * i;
     llvm::StringRef value(reinterpret_cast<const char *>(attribute[3]),
                           attribute[4] - attribute[3]);
+    if (value.size() > maxXmlValueBytes)
+      reader.fail(Slug::XmlTooLarge, reader.here(),
+                  "an attribute of " + llvm::Twine(value.size()) +
+                      " bytes; the limit is " + llvm::Twine(maxXmlValueBytes));
     list.push_back({stringOf(attribute[0]), value});
   }
   if (!reader.hasFailed)
@@ -495,7 +504,10 @@ std::optional<Algorithm> Reader::read() {
     fail(Slug::XmlSyntax, {file, 0, 0}, "the file is empty");
     return std::nullopt;
   }
-  xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_IGNORE_ENC);
+  // The only entities there are without a document type are those of single
+  // characters; else the library would hand out "&#38;" for "&amp;".
+  xmlCtxtUseOptions(parser,
+                    XML_PARSE_NONET | XML_PARSE_IGNORE_ENC | XML_PARSE_NOENT);
   parser->_private = this;
   xmlSAXHandler handler = {};
   handler.initialized = XML_SAX2_MAGIC;
@@ -524,8 +536,8 @@ std::optional<Algorithm> msccl::readXml(const SourceManager &sources,
 
 FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
                       llvm::StringRef path) {
-  uint64_t size = 0;
-  if (!llvm::sys::fs::file_size(path, size) && size > maxXmlBytes) {
+  FileText file = readFileText(path, maxXmlBytes);
+  if (file.error == SourceManager::OpenError::TooLarge) {
     diags
         .error(Slug::FileTooLarge, {},
                "'" + path + "' is larger than " +
@@ -533,13 +545,12 @@ FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
         .emit();
     return noFile;
   }
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer) {
+  if (file.error) {
     diags
         .error(Slug::UnreadableFile, {},
-               "cannot read '" + path + "': " + buffer.getError().message())
+               "cannot read '" + path + "': " + file.message)
         .emit();
     return noFile;
   }
-  return sources.add(path.str(), (*buffer)->getBuffer().str());
+  return sources.add(path.str(), std::move(file.text));
 }
