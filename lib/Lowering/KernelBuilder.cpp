@@ -49,6 +49,9 @@ private:
 
 void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step,
                              Value round, Block *next, Block *leave) {
+  // A schedule may have nothing to do: no block has a step then.
+  if (steps.empty())
+    return b.branch(next);
   SmallVector<Block *> cases;
   SmallVector<int32_t> values;
   for (auto [i, fn] : llvm::enumerate(steps)) {
