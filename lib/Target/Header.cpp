@@ -176,6 +176,14 @@ static void writeFunction(const Plan &plan, llvm::StringRef name,
      << s.comm << ", " << s.stream << ");\n}\n";
 }
 
+/// A communicator whose channels have fewer refuses the plan.
+static uint32_t slotsOf(const Plan &plan) {
+  uint32_t slots = 0;
+  for (const PlanRanks &ranks : plan.ranks)
+    slots = std::max(slots, ranks.bulk.slots);
+  return slots;
+}
+
 static void writePlan(const Plan &plan, Names &names, llvm::raw_ostream &os) {
   const ProgramSet &programs = plan.any();
   std::vector<std::string> counts;
@@ -192,6 +200,9 @@ static void writePlan(const Plan &plan, Names &names, llvm::raw_ostream &os) {
                "first element of each part; NULL: packed.";
   else if (hasCounts(programs))
     comment += " `count`: elements of one part.";
+  if (uint32_t slots = slotsOf(plan); slots > ScheduleOptions().slots)
+    comment += " Communicators need channels of " + std::to_string(slots) +
+               " slots: COLL_SLOTS=" + std::to_string(slots) + ".";
   writeFunction(plan, names.add(plan.name), comment, false, os);
   if (programs.reduces && hasElements(programs))
     writeFunction(plan, names.add(plan.name + "_scaled"),
