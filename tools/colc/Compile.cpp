@@ -4,6 +4,7 @@
 #include "tools/colc/Compile.h"
 
 #include "lib/Driver/Plans.h"
+#include "lib/Driver/Variants.h"
 #include "lib/Interchange/MscclExport.h"
 #include "lib/Support/Slugs.h"
 #include "lib/Transforms/ProgramToIR.h"
@@ -187,6 +188,12 @@ static void emitAll(Session &session, const Options &options,
       return;
     plans.push_back(std::move(*plan));
   }
+  // Of several schedules, each has what it can have.
+  bool mayLeaveOut = options.allDtypes || plans.size() > 1;
+  for (const Plan &plan : plans)
+    if (std::vector<lowering::Format> dtypes = options.host.dtypes;
+        !fitDtypes(session, plan, mayLeaveOut, dtypes))
+      return;
   if (options.emit != Emit::Kernel)
     return emitMachineCode(session, options, plans);
   writeOutput(session, options.output, [&](llvm::raw_ostream &os) {

@@ -115,6 +115,8 @@ static bool readTarget(const Flags &flags, Options &options) {
 static bool readVariants(const Flags &flags, Options &options) {
   if (llvm::Error error = parseFormats(flags.dtypes, options.host.dtypes))
     return fail("--dtypes: " + llvm::toString(std::move(error)));
+  options.allDtypes =
+      llvm::is_contained(llvm::split(flags.dtypes.getValue(), ','), "all");
   if (llvm::Error error = parseReduceOps(flags.ops, options.host.ops))
     return fail("--ops: " + llvm::toString(std::move(error)));
   return true;

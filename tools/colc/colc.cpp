@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Driver/Plans.h"
+#include "lib/Driver/Streams.h"
 #include "lib/Interchange/MscclJudge.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
@@ -53,23 +54,32 @@ static void run(Session &session, const Options &options) {
   }
 }
 
+static int printExplanation(StandardStreams &streams, llvm::StringRef slug) {
+  if (!explain(slug, llvm::outs())) {
+    llvm::errs() << "colc: error: there is no diagnostic [" << slug << "]\n";
+    return static_cast<int>(Verdict::Usage);
+  }
+  SourceManager sources;
+  DiagnosticEngine diags(sources);
+  if (streams.flush(diags))
+    return 0;
+  render(diags, DiagnosticFormat::Text, llvm::errs());
+  return static_cast<int>(Verdict::Usage);
+}
+
 int main(int argc, char **argv) {
+  StandardStreams streams;
   llvm::InitLLVM init(argc, argv);
   llvm::setBugReportMsg(
       "colc crashed: please report this, with the file and the command line\n");
   std::optional<Options> options = parseOptions(argc, argv);
   if (!options)
     return static_cast<int>(Verdict::Usage);
-  if (!options->explain.empty()) {
-    if (explain(options->explain, llvm::outs()))
-      return 0;
-    llvm::errs() << "colc: error: there is no diagnostic [" << options->explain
-                 << "]\n";
-    return static_cast<int>(Verdict::Usage);
-  }
+  if (!options->explain.empty())
+    return printExplanation(streams, options->explain);
   Session session;
   run(session, *options);
-  llvm::outs().flush();
+  streams.flush(session.diags);
   render(session.diags, options->diagnostics, llvm::errs());
   return static_cast<int>(session.verdict());
 }

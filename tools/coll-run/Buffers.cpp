@@ -17,9 +17,11 @@ std::vector<BufferLayout> coll::layoutOf(const Row &row, Rank rank) {
     bool has = buffer.kind != Buffer::Scalar && buffer.present[rank];
     for (uint32_t p = 0; has && p < buffer.parts; ++p) {
       layout.firstElement.push_back(elements);
-      elements += elementsOf(*row.graph, buffer.sizeOf(rank, p), row.call);
+      elements = llvm::SaturatingAdd(
+          elements, elementsOf(*row.graph, buffer.sizeOf(rank, p), row.call));
     }
-    layout.bytes = elements * bytesOf(row.call.dtype);
+    layout.bytes =
+        llvm::SaturatingMultiply<uint64_t>(elements, bytesOf(row.call.dtype));
     layouts.push_back(layout);
   }
   return layouts;
@@ -41,26 +43,6 @@ std::vector<size_t> coll::countsOf(const Row &row, Rank rank) {
   for (uint64_t index : given)
     counts.push_back(row.call.counts[index]);
   return counts;
-}
-
-InPlaceOffset coll::inPlaceOffset(const Row &row, Rank rank,
-                                  const std::vector<BufferLayout> &layout) {
-  for (const InplacePair &pair : row.graph->inplace) {
-    if (pair.rank != rank)
-      continue;
-    uint64_t a = layout[pair.bufferA].firstElement[pair.partA],
-             b = layout[pair.bufferB].firstElement[pair.partB];
-    uint64_t element = bytesOf(row.call.dtype);
-    // part A at `a` and part B at `b` coincide: the buffer whose part lies
-    // farther in is the host.
-    bool hostIsA = a > b || (a == b && layout[pair.bufferA].bytes >=
-                                           layout[pair.bufferB].bytes);
-    InPlaceOffset offset{true, pair.bufferB, pair.bufferA, (b - a) * element};
-    if (hostIsA)
-      offset = {true, pair.bufferA, pair.bufferB, (a - b) * element};
-    return offset;
-  }
-  return {};
 }
 
 static uint64_t mix(uint64_t x) {

@@ -5,11 +5,19 @@
 
 #include "lib/Analysis/Interpreter.h"
 
+#include <memory>
+
 namespace coll {
+
+/// The `inplace` clauses of a chunk graph, by rank.
+using InplaceByRank = std::vector<std::vector<InplacePair>>;
+std::shared_ptr<const InplaceByRank> inplaceByRank(const ChunkGraph &graph);
 
 /// One row of the table: a launch, and what to call its size.
 struct Row {
   const ChunkGraph *graph = nullptr; // of the launch member
+  std::shared_ptr<const InplaceByRank> inplace;
+  bool canBeInPlace = false; // there are buffers that lie as `inplace` says
   InterpreterCall call;
   std::vector<int> launch; // values
   uint64_t bytes = 0;      // of the larger buffer
@@ -18,7 +26,7 @@ struct Row {
 
 /// The buffers of one rank in one row: parts lie one by one.
 struct BufferLayout {
-  uint64_t bytes = 0;                 // 0: the rank does not have it
+  uint64_t bytes = 0; // 0: the rank does not have it; ~0: or more
   std::vector<uint64_t> firstElement; // of each part
 };
 std::vector<BufferLayout> layoutOf(const Row &row, Rank rank);
@@ -26,14 +34,18 @@ std::vector<BufferLayout> layoutOf(const Row &row, Rank rank);
 /// This rank's entries of the counts, as coll_call wants them.
 std::vector<size_t> countsOf(const Row &row, Rank rank);
 
-/// How far behind the start of buffer `host` the buffer `guest` starts when the
-/// rank is in place.
-struct InPlaceOffset {
-  bool possible = false;
-  uint32_t host = 0, guest = 0;
-  uint64_t bytes = 0;
+/// Where the buffers of a rank lie that is in place: those that share memory
+/// are one area, `offset` bytes behind whose start they begin.
+struct InPlaceLayout {
+  std::string impossible; // why no buffers can lie as `inplace` says
+  struct Place {
+    uint32_t area = 0; // the number of a buffer in it
+    uint64_t offset = 0;
+  };
+  std::vector<Place> places;       // of each buffer
+  std::vector<uint64_t> areaBytes; // at the number of each area
 };
-InPlaceOffset inPlaceOffset(const Row &row, Rank rank,
+InPlaceLayout layoutInPlace(const Row &row, Rank rank,
                             const std::vector<BufferLayout> &layout);
 
 /// Random elements that depend on seed, rank, buffer and place alone. Floats

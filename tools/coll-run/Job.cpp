@@ -37,7 +37,8 @@ std::unique_ptr<Job> Job::create(const RunOptions &options,
                                  const coll_plan *plan, std::vector<Row> rows,
                                  uint32_t numRanks) {
   std::unique_ptr<Job> job(new Job(options, plan, std::move(rows), numRanks));
-  bool hasInPlace = !job->rows[0].graph->inplace.empty();
+  bool hasInPlace =
+      llvm::any_of(job->rows, [](const Row &row) { return row.canBeInPlace; });
   if (!options.inPlaceOnly)
     job->modes.push_back(Mode::OutOfPlace);
   if (hasInPlace)

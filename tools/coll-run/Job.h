@@ -20,8 +20,6 @@
 
 namespace coll {
 
-constexpr uint32_t maxRunRanks = 1024;
-
 /// A barrier in shared memory that gives up when the job is over.
 struct SharedBarrier {
   std::atomic<uint32_t> arrived, generation;
@@ -61,6 +59,10 @@ public:
   /// not.
   bool finish();
 
+  /// Not every row can be run in place.
+  bool isRun(const Row &row, Mode mode) const {
+    return mode == Mode::OutOfPlace || row.canBeInPlace;
+  }
   /// Shared copies: of rank's `buffer`.
   uint8_t *sharedBuffer(Rank rank, uint32_t buffer) {
     return shared + offsets[size_t(rank) * numBuffers + buffer];

@@ -113,17 +113,22 @@ static bool fail(const llvm::Twine &message) {
 static bool readBytes(llvm::StringRef flag, llvm::StringRef text,
                       uint64_t &bytes) {
   llvm::StringRef digits = text.take_while(llvm::isDigit),
-                  unit = text.drop_front(digits.size());
-  unit.consume_back("iB") || unit.consume_back("B");
-  uint64_t scale = llvm::StringSwitch<uint64_t>(unit)
+                  unit = text.drop_front(digits.size()), letter = unit;
+  letter.consume_back("iB") || letter.consume_back("B");
+  uint64_t scale = llvm::StringSwitch<uint64_t>(letter)
                        .Case("", 1)
                        .CasesLower({"k"}, 1 << 10)
                        .CasesLower({"m"}, 1 << 20)
                        .CasesLower({"g"}, 1 << 30)
+                       .CasesLower({"t"}, uint64_t(1) << 40)
                        .Default(0);
-  if (scale == 0 || digits.getAsInteger(10, bytes) ||
-      bytes > (uint64_t(1) << 40) / scale)
+  if (digits.empty())
     return fail("-" + flag + " " + text + ": not a number of bytes");
+  if (scale == 0)
+    return fail("-" + flag + " " + text + ": there is no unit '" + unit +
+                "'; there are K, M, G and T");
+  if (digits.getAsInteger(10, bytes) || bytes > (uint64_t(1) << 40) / scale)
+    return fail("-" + flag + " " + text + ": more than 1T bytes");
   bytes *= scale;
   return true;
 }
@@ -157,6 +162,8 @@ static bool readSizes(const Flags &flags, RunOptions &options) {
   options.factor = flags.factor;
   if (options.maxBytes < options.minBytes)
     return fail("-e is smaller than -b");
+  if (options.stepBytes == 0 && flags.stepBytes.getNumOccurrences())
+    return fail("-i " + flags.stepBytes + ": sizes would never grow");
   if (options.stepBytes == 0 && options.factor < 2 &&
       options.maxBytes > options.minBytes)
     return fail("-f " + llvm::Twine(options.factor) +
@@ -165,12 +172,15 @@ static bool readSizes(const Flags &flags, RunOptions &options) {
 }
 
 static bool readCounts(const Flags &flags, RunOptions &options) {
-  if (flags.counts.empty())
+  if (!flags.counts.getNumOccurrences())
     return true;
   for (llvm::StringRef part : llvm::split(flags.counts.getValue(), ',')) {
     uint64_t count;
-    if (part.getAsInteger(10, count) || count > uint64_t(1) << 40)
+    if (part.empty() || !llvm::all_of(part, llvm::isDigit))
       return fail("--counts " + part + ": not a number of elements");
+    if (part.getAsInteger(10, count) || count > uint64_t(1) << 40)
+      return fail("--counts " + part + ": more than " +
+                  llvm::Twine(uint64_t(1) << 40) + " elements");
     options.counts.push_back(count);
   }
   return true;
@@ -188,6 +198,7 @@ static bool readIsa(const Flags &flags, RunOptions &options) {
 }
 
 static bool readRoots(const Flags &flags, RunOptions &options) {
+  options.rootsAreNamed = flags.root.getNumOccurrences();
   // The root of an XML is part of it.
   if (flags.root == "all" ||
       (isForeign(options.file) && !flags.root.getNumOccurrences())) {
@@ -213,6 +224,13 @@ static bool readRanks(const Flags &flags, RunOptions &options) {
   if (ranks->isRange())
     return fail("--ranks " + flags.ranks +
                 ": one number of processes, no range");
+  uint64_t processes = 1;
+  for (uint32_t dim : ranks->dims)
+    processes *= dim;
+  if (processes > maxRunRanks)
+    return fail("--ranks " + flags.ranks +
+                ": each is a process, and there may be " +
+                llvm::Twine(maxRunRanks));
   options.ranks.push_back(*ranks);
   return true;
 }
@@ -229,6 +247,8 @@ static bool readNames(const Flags &flags, RunOptions &options) {
   if (llvm::Error error =
           parseFormats(dtypeNames(flags.dtypes), options.dtypes))
     return fail("-d: " + llvm::toString(std::move(error)));
+  options.allDtypes =
+      llvm::is_contained(llvm::split(flags.dtypes.getValue(), ','), "all");
   if (llvm::Error error = parseReduceOps(flags.ops, options.ops))
     return fail("-o: " + llvm::toString(std::move(error)));
   return true;
@@ -255,6 +275,10 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.countBytes = flags.countBytes;
   options.seed = flags.seed;
   options.dumpDir = flags.dump;
+  if (flags.check > 1) {
+    fail("-c " + llvm::Twine(flags.check) + ": not 0 or 1");
+    return std::nullopt;
+  }
   if (!options.dumpDir.empty() && !options.check) {
     fail("--dump writes what is checked: not with -c 0");
     return std::nullopt;

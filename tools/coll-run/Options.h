@@ -12,6 +12,9 @@
 
 namespace coll {
 
+/// Each is a process.
+constexpr uint32_t maxRunRanks = 1024;
+
 struct RunOptions {
   std::string file, schedule;
   std::vector<RankSpec> ranks; // one; none: the file says it
@@ -26,7 +29,8 @@ struct RunOptions {
   std::vector<lowering::Format> dtypes;
   std::vector<lowering::ReduceOp> ops;
   std::vector<int> roots; // launch values; empty: 0
-  bool allRoots = false;
+  bool allRoots = false, rootsAreNamed = false;
+  bool allDtypes = false;  // those that the schedule can have
   bool countBytes = false; // of every launch, instead of timing it
   bool check = true, inPlaceOnly = false, csv = false;
   bool pin = false; // rank r on the r-th processor, around

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <sched.h>
 #include <sys/mman.h>
+#include <utility>
 
 using namespace coll;
 
@@ -88,6 +89,11 @@ bool RankProcess::allocate() {
     std::vector<BufferLayout> sizes = layoutOf(row, rank);
     for (uint32_t b = 0; b < job.numBuffers; ++b)
       capacity[b] = std::max(capacity[b], sizes[b].bytes);
+    if (!row.canBeInPlace)
+      continue;
+    InPlaceLayout areas = layoutInPlace(row, rank, sizes);
+    for (uint32_t b = 0; b < job.numBuffers; ++b)
+      capacity[b] = std::max(capacity[b], areas.areaBytes[b]);
   }
   for (uint64_t bytes : capacity) {
     // A page more than needed: a buffer of no bytes has an address, too.
@@ -109,14 +115,16 @@ bool RankProcess::allocate() {
 void RankProcess::place(const Row &row, Mode mode) {
   layout = layoutOf(row, rank);
   address.assign(job.numBuffers, nullptr);
-  for (uint32_t b = 0; b < job.numBuffers; ++b)
-    if (!layout[b].firstElement.empty())
-      address[b] = memory[b];
-  if (mode == Mode::OutOfPlace)
-    return;
-  InPlaceOffset offset = inPlaceOffset(row, rank, layout);
-  if (offset.possible)
-    address[offset.guest] = address[offset.host] + offset.bytes;
+  InPlaceLayout inPlace;
+  if (mode == Mode::InPlace)
+    inPlace = layoutInPlace(row, rank, layout);
+  for (uint32_t b = 0; b < job.numBuffers; ++b) {
+    if (layout[b].firstElement.empty())
+      continue;
+    address[b] = mode == Mode::InPlace
+                     ? memory[inPlace.places[b].area] + inPlace.places[b].offset
+                     : memory[b];
+  }
 }
 
 /// Outputs first: in place, inputs lie in them.
@@ -261,10 +269,12 @@ int RankProcess::run() {
   bool ok = true;
   for (const Row &r : job.rows)
     for (Mode mode : job.modes)
-      ok = ok && row(r, mode);
-  if (ok)
-    if (coll_status status = coll_comm_destroy(comm); status != COLL_OK)
-      ok = fail("destroy", status);
+      ok = ok && (!job.isRun(r, mode) || row(r, mode));
+  if (ok) {
+    // Gone whatever it returns: what is wrong is the thread's last error then.
+    coll_status status = coll_comm_destroy(std::exchange(comm, nullptr));
+    ok = status == COLL_OK || fail("destroy", status);
+  }
   return ok ? 0 : 1;
 }
 

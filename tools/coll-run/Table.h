@@ -19,18 +19,20 @@ double busFactor(const std::string &contract, uint32_t ranks);
 
 class Table {
 public:
-  Table(const Job &job, std::string title)
-      : job(job), title(std::move(title)) {}
+  Table(const RunOptions &options, uint32_t numRanks, std::string title)
+      : options(options), numRanks(numRanks), title(std::move(title)) {}
   void printHead();
   void printRow(const Row &row, const Cells &outOfPlace, const Cells &inPlace);
   /// What the kernels of the row counted, per rank, in units of the row's size.
-  void printBytes(const Row &row);
+  void printBytes(const Row &row, const Job &job);
   void printFoot();
   uint64_t totalWrong() const { return wrong; }
+  bool isWritten() const; // all of what was printed
 
 private:
   void printCsv(const Row &row, const char *mode, const Cells &cells);
-  const Job &job;
+  const RunOptions &options;
+  uint32_t numRanks;
   std::string title;
   uint64_t wrong = 0;
   double busSum = 0;

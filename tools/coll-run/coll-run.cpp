@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Driver/Plans.h"
+#include "lib/Driver/Streams.h"
+#include "lib/Driver/Variants.h"
 #include "tools/coll-run/Jit.h"
 #include "tools/coll-run/Job.h"
+#include "tools/coll-run/Rows.h"
 #include "tools/coll-run/Table.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,97 +75,6 @@ compileObject(Session &session, const Plan &plan, const RunOptions &options) {
       std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(code)));
 }
 
-static std::vector<uint64_t> sizesOf(const RunOptions &options) {
-  std::vector<uint64_t> sizes;
-  for (uint64_t bytes = options.minBytes; bytes <= options.maxBytes;) {
-    sizes.push_back(bytes);
-    uint64_t next =
-        options.stepBytes ? bytes + options.stepBytes : bytes * options.factor;
-    // The largest size is always a row, also where the factor steps over it.
-    bool stepsOver = !options.stepBytes && next > options.maxBytes &&
-                     bytes < options.maxBytes;
-    bytes = stepsOver ? options.maxBytes : next;
-  }
-  return sizes;
-}
-
-/// What the rows of the table are: elements of a part.
-static std::vector<uint64_t> elementCounts(const ChunkGraph &graph,
-                                           const RunOptions &options,
-                                           uint32_t elementBytes) {
-  if (!hasCounts(graph))
-    return {0};
-  if (!options.counts.empty())
-    return options.counts;
-  std::vector<uint64_t> counts;
-  for (uint64_t bytes : sizesOf(options))
-    counts.push_back(elementsFor(graph, bytes, elementBytes));
-  return counts;
-}
-
-/// The launch values to run: one for each root that was asked for.
-static std::vector<uint32_t> membersToRun(const Instance &instance,
-                                          const RunOptions &options) {
-  std::vector<uint32_t> members;
-  for (uint32_t m = 0; m < instance.members.size(); ++m) {
-    const std::vector<uint32_t> &values = instance.members[m].launchValues;
-    bool wanted = options.allRoots || values.empty();
-    for (int root : options.roots)
-      wanted |= llvm::all_of(
-          values, [&](uint32_t v) { return v == static_cast<uint32_t>(root); });
-    if (wanted)
-      members.push_back(m);
-  }
-  return members;
-}
-
-static Row makeRow(const ChunkGraph &graph, const RunOptions &options,
-                   uint64_t elements, coll_dtype dtype, coll_op op) {
-  Row row;
-  row.graph = &graph;
-  row.elements = elements;
-  row.bytes = elements * bytesOf(dtype) * mostParts(graph);
-  row.launch.assign(graph.launchValues.begin(), graph.launchValues.end());
-  row.call.dtype = dtype;
-  row.call.op = op;
-  bool isFloat = lowering::isFloat(static_cast<lowering::Format>(dtype));
-  row.call.factor = isFloat ? options.factorOfPremul : 3;
-  row.call.count = row.elements;
-  if (!graph.launchCounts.empty())
-    row.call.counts =
-        unevenCounts(graph, row.elements, options.seed + elements);
-  for (const Buffer &buffer : graph.buffers)
-    if (buffer.kind == Buffer::Scalar)
-      row.call.scalars.push_back(0.125);
-  for (Rank r = 0; r < graph.numRanks() && !hasCounts(graph); ++r)
-    for (const BufferLayout &buffer : layoutOf(row, r))
-      row.bytes = std::max(row.bytes, buffer.bytes);
-  return row;
-}
-
-static std::vector<Row> rowsOf(const Instance &instance,
-                               const RunOptions &options) {
-  std::vector<Row> rows;
-  const ChunkGraph &any = instance.members[0];
-  std::vector<lowering::Format> dtypes = options.dtypes;
-  std::vector<lowering::ReduceOp> ops = options.ops;
-  if (!hasElements(any))
-    dtypes.assign(1, lowering::Format::U8);
-  if (!any.reduces || !hasElements(any))
-    ops.assign(1, lowering::ReduceOp::Sum);
-  else if (!any.isAvgLegal)
-    llvm::erase(ops, lowering::ReduceOp::Avg);
-  for (lowering::Format dtype : dtypes)
-    for (lowering::ReduceOp op : ops)
-      for (uint32_t member : membersToRun(instance, options))
-        for (uint64_t elements :
-             elementCounts(any, options, lowering::bytesOf(dtype)))
-          rows.push_back(makeRow(instance.members[member], options, elements,
-                                 static_cast<coll_dtype>(dtype),
-                                 static_cast<coll_op>(op)));
-  return rows;
-}
-
 /// Compares all outputs of a row, which the ranks have copied to shared memory.
 static uint64_t checkRow(Job &job, const Row &row) {
   std::vector<std::vector<BufferLayout>> layouts;
@@ -208,6 +120,8 @@ static bool makeDumpDir(const RunOptions &options) {
   if (options.dumpDir.empty())
     return true;
   std::error_code error = llvm::sys::fs::create_directories(options.dumpDir);
+  if (!error && !llvm::sys::fs::is_directory(options.dumpDir))
+    error = std::make_error_code(std::errc::not_a_directory);
   if (error)
     fail("cannot make '" + options.dumpDir + "': " + error.message());
   return !error;
@@ -240,11 +154,13 @@ static bool dumpBuffers(Job &job, const Row &row) {
   return true;
 }
 
+/// Stops when the rows cannot be written: nobody would see them.
 static bool runRows(Job &job, Table &table) {
-  table.printHead();
-  for (size_t i = 0; i < job.rows.size(); ++i) {
+  for (size_t i = 0; i < job.rows.size() && table.isWritten(); ++i) {
     Cells cells[2];
     for (Mode mode : job.modes) {
+      if (!job.isRun(job.rows[i], mode))
+        continue;
       Cells &c = cells[mode == Mode::InPlace];
       c.present = true;
       if (job.options.check) {
@@ -260,38 +176,63 @@ static bool runRows(Job &job, Table &table) {
     }
     table.printRow(job.rows[i], cells[0], cells[1]);
     if (job.options.countBytes)
-      table.printBytes(job.rows[i]);
+      table.printBytes(job.rows[i], job);
     showProgress(job, i + 1);
   }
-  return job.options.dumpDir.empty() || dumpBuffers(job, job.rows.back());
+  return true;
 }
 
-static int runJob(const Instance &instance, const RunOptions &options,
-                  const coll_plan *plan) {
-  std::vector<Row> rows = rowsOf(instance, options);
-  if (rows.empty())
-    return fail("-r names no launch value that the schedule has");
+/// The rows, in the modes that the contract has.
+static llvm::Expected<RowSet> makeRows(const Instance &instance,
+                                       const RunOptions &options) {
+  llvm::Expected<RowSet> set = rowsOf(instance, options);
+  if (!set)
+    return set.takeError();
   const ChunkGraph &graph = instance.members[0];
   if (options.inPlaceOnly && graph.inplace.empty())
-    return fail("contract '" + graph.contract + "' has no 'inplace'");
-  if (!makeDumpDir(options))
-    return static_cast<int>(Verdict::Usage);
+    return llvm::createStringError("contract '" + graph.contract +
+                                   "' has no 'inplace'");
+  if (set->notInPlace.empty())
+    return set;
+  if (options.inPlaceOnly)
+    return llvm::createStringError("no buffers lie as the 'inplace' of "
+                                   "contract '" +
+                                   graph.contract +
+                                   "' says: " + set->notInPlace);
+  llvm::errs() << "coll-run: note: not run in place where no buffers lie as "
+                  "the 'inplace' of contract '"
+               << graph.contract << "' says: " << set->notInPlace << "\n";
+  return set;
+}
+
+static std::string titleOf(const Instance &instance,
+                           const RunOptions &options) {
+  const ChunkGraph &graph = instance.members[0];
+  return graph.schedule + " (" + graph.contract + ") of " + options.file +
+         ", " + describe(instance.dims) + " ranks on " +
+         std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) +
+         " cores, shared memory, seed " + std::to_string(options.seed);
+}
+
+static int runJob(std::vector<Row> rows, uint32_t numRanks,
+                  const RunOptions &options, const coll_plan *plan,
+                  Table &table) {
   std::unique_ptr<Job> job =
-      Job::create(options, plan, std::move(rows), graph.numRanks());
+      Job::create(options, plan, std::move(rows), numRanks);
   if (!job || !job->start())
     return static_cast<int>(Verdict::Wrong);
-  std::string title =
-      graph.schedule + " (" + graph.contract + ") of " + options.file + ", " +
-      describe(instance.dims) + " ranks on " +
-      std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) +
-      " cores, shared memory, seed " + std::to_string(options.seed);
-  Table table(*job, title);
   bool ok = runRows(*job, table);
+  if (!table.isWritten())
+    return static_cast<int>(Verdict::Usage); // main says why
   if (!ok)
     job->state->failed.store(1);
+  bool isDumped =
+      !ok || options.dumpDir.empty() || dumpBuffers(*job, job->rows.back());
   ok &= job->finish();
   if (ok)
     table.printFoot();
+  if (!isDumped)
+    return static_cast<int>(Verdict::Usage);
   return ok && table.totalWrong() == 0 ? 0 : static_cast<int>(Verdict::Wrong);
 }
 
@@ -342,8 +283,21 @@ static int run(Session &session, RunOptions &options) {
   if (!plan)
     return 0;
   const Instance &instance = schedule->instances[0];
-  if (instance.members[0].numRanks() > maxRunRanks)
-    return fail("more than " + llvm::Twine(maxRunRanks) + " processes");
+  uint32_t numRanks = instance.members[0].numRanks();
+  if (numRanks > maxRunRanks)
+    return fail("a process for each rank, and more than " +
+                llvm::Twine(maxRunRanks) + " of them");
+  if (!fitDtypes(session, *plan, options.allDtypes, options.dtypes))
+    return 0;
+  options.inPlaceOnly |= !schedule->outOfPlace;
+  llvm::Expected<RowSet> set = makeRows(instance, options);
+  if (!set)
+    return fail(llvm::toString(set.takeError()));
+  if (!makeDumpDir(options))
+    return static_cast<int>(Verdict::Usage);
+  render(session.diags, DiagnosticFormat::Text, llvm::errs());
+  Table table(options, numRanks, titleOf(instance, options));
+  table.printHead();
   llvm::Expected<std::unique_ptr<LoadedObject>> object =
       compileObject(session, *plan, options);
   if (!object)
@@ -351,13 +305,12 @@ static int run(Session &session, RunOptions &options) {
   llvm::Expected<const coll_plan *> loaded = (*object)->plan(plan->name);
   if (!loaded)
     return fail(llvm::toString(loaded.takeError()), Verdict::Wrong);
-  render(session.diags, DiagnosticFormat::Text, llvm::errs());
   provideSlots(*instance.scheduled);
-  options.inPlaceOnly |= !schedule->outOfPlace;
-  return runJob(instance, options, *loaded);
+  return runJob(std::move(set->rows), numRanks, options, *loaded, table);
 }
 
 int main(int argc, char **argv) {
+  StandardStreams streams;
   llvm::InitLLVM init(argc, argv);
   llvm::setBugReportMsg("coll-run crashed: please report this, with the file "
                         "and the command line\n");
@@ -366,8 +319,14 @@ int main(int argc, char **argv) {
     return static_cast<int>(Verdict::Usage);
   Session session;
   int status = run(session, *options);
-  if (!session.diags.hasErrors())
+  if (session.diags.hasErrors()) {
+    render(session.diags, DiagnosticFormat::Text, llvm::errs());
+    return static_cast<int>(session.verdict());
+  }
+  // Warnings of the session have been printed.
+  DiagnosticEngine diags(session.sources);
+  if (streams.flush(diags))
     return status;
-  render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  return static_cast<int>(session.verdict());
+  render(diags, DiagnosticFormat::Text, llvm::errs());
+  return static_cast<int>(Verdict::Usage);
 }

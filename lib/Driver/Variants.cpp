@@ -1,0 +1,76 @@
+//===- Variants.cpp - Types and operations that a plan can have -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/Driver/Variants.h"
+
+#include "lib/Support/Slugs.h"
+
+using namespace coll;
+using namespace coll::lowering;
+
+namespace {
+/// A step that integers have no part in.
+struct FloatStep {
+  SiteId site = kNone;
+  std::string why;
+};
+} // namespace
+
+static std::string whyFloat(const StepShape &shape,
+                            const std::vector<Function> &functions) {
+  for (const ExprNode &node : shape.expr)
+    if (node.kind == ExprNode::Apply)
+      return "'" + functions[node.function].name +
+             "' computes with floats here";
+  auto isFloatType = [](ElemType t) {
+    return t != ElemType::T && t != ElemType::Accum;
+  };
+  ElemType type = shape.type;
+  for (const ExprNode &node : shape.expr)
+    if (node.kind == ExprNode::Round && isFloatType(node.type))
+      type = node.type;
+  for (const auto *ports : {&shape.sources, &shape.sinks})
+    for (const PortShape &port : *ports)
+      if (isFloatType(port.type))
+        type = port.type;
+  return std::string("elements are ") + nameOf(resolve(type, Format::F32)) +
+         " here";
+}
+
+static FloatStep findFloatStep(const ProgramSet &programs) {
+  for (const ProgramMember &member : programs.members)
+    for (const RankProgram &program : member.outOfPlace)
+      for (const BlockProgram &block : program.blocks)
+        for (const Step &step : block.steps) {
+          StepShape shape = shapeOf(step, program.ports.data() + step.firstPort,
+                                    programs.exprs[step.expr], member.buffers,
+                                    programs.sizes[step.size].isToken());
+          if (shape.needsFloat())
+            return {step.site, whyFloat(shape, programs.functions)};
+        }
+  return {};
+}
+
+bool coll::fitDtypes(Session &session, const Plan &plan, bool mayLeaveOut,
+                     std::vector<Format> &dtypes) {
+  std::string missing;
+  for (Format dtype : dtypes)
+    if (!isFloat(dtype))
+      missing += (missing.empty() ? "" : ", ") + std::string(nameOf(dtype));
+  if (missing.empty() ||
+      llvm::none_of(plan.shapes.all(),
+                    [](const StepShape &s) { return s.needsFloat(); }))
+    return true;
+  llvm::erase_if(dtypes, [](Format dtype) { return !isFloat(dtype); });
+  const ProgramSet &programs = plan.any();
+  FloatStep step = findFloatStep(programs);
+  std::string message =
+      "schedule '" + plan.name + "' cannot have elements of " + missing;
+  bool isLeftOut = mayLeaveOut && !dtypes.empty();
+  InFlight said = isLeftOut
+                      ? session.diags.warning(Slug::CommandLine, {}, message)
+                      : session.usage(message);
+  if (step.site != kNone)
+    said.note(programs.sites[step.site].range, step.why);
+  return isLeftOut;
+}
