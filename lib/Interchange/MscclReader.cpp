@@ -8,12 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/Msccl.h"
-#include "lib/Support/FileText.h"
 #include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
@@ -536,8 +537,8 @@ std::optional<Algorithm> msccl::readXml(const SourceManager &sources,
 
 FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
                       llvm::StringRef path) {
-  FileText file = readFileText(path, maxXmlBytes);
-  if (file.error == SourceManager::OpenError::TooLarge) {
+  uint64_t size = 0;
+  if (!llvm::sys::fs::file_size(path, size) && size > maxXmlBytes) {
     diags
         .error(Slug::FileTooLarge, {},
                "'" + path + "' is larger than " +
@@ -545,12 +546,13 @@ FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
         .emit();
     return noFile;
   }
-  if (file.error) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) {
     diags
         .error(Slug::UnreadableFile, {},
-               "cannot read '" + path + "': " + file.message)
+               "cannot read '" + path + "': " + buffer.getError().message())
         .emit();
     return noFile;
   }
-  return sources.add(path.str(), std::move(file.text));
+  return sources.add(path.str(), (*buffer)->getBuffer().str());
 }
