@@ -12,31 +12,27 @@ using namespace coll::elab;
 // The contract
 //===----------------------------------------------------------------------===//
 
-void ContractCheck::expand(uint32_t id) {
-  expansions.resize(m.expectations.size());
+/// The cell that is element `element` of a view.
+static uint32_t cellAt(const State &state, const View &view, size_t element) {
+  uint32_t cell = view.offset;
+  for (uint32_t d = view.numDims; d-- > 0; element /= view.dims[d])
+    cell += element % view.dims[d] * view.strides[d];
+  return view.table == kNone ? cell : state.tables[view.table][cell];
+}
+
+/// Elements are many, and of a part few are asked for.
+TermId ContractCheck::expand(uint32_t id, size_t element) {
   const ExprRef &expr = m.expectations[id];
-  std::vector<llvm::SmallVector<uint32_t>> cells(expr.reads.size());
-  size_t size = 1;
-  for (auto [i, read] : llvm::enumerate(expr.reads)) {
-    if (m.state.arrays[read.view.array].isBroadcast)
-      continue;
-    m.state.cellsOf(read.view, cells[i]);
-    size = cells[i].size();
-  }
   ValueExpr nodes{{expr.nodes.begin(), expr.nodes.end()}};
   llvm::SmallVector<TermId> operands;
-  for (size_t e = 0; e < size; ++e) {
-    operands.clear();
-    bool isEmpty = false;
-    for (auto [i, read] : llvm::enumerate(expr.reads)) {
-      uint32_t cell = cells[i].empty() ? 0 : cells[i][e];
-      operands.push_back(termAt(read.view.array, read.rank, cell));
-      isEmpty |= operands.back() == kNone;
-    }
-    expansions[id].push_back(
-        isEmpty ? kNone
-                : m.builder.terms.evaluate(nodes, operands, ElemType::Accum));
+  for (const ReadRef &read : expr.reads) {
+    bool isBroadcast = m.state.arrays[read.view.array].isBroadcast;
+    uint32_t cell = isBroadcast ? 0 : cellAt(m.state, read.view, element);
+    operands.push_back(termAt(read.view.array, read.rank, cell));
+    if (operands.back() == kNone)
+      return kNone;
   }
+  return m.builder.terms.evaluate(nodes, operands, ElemType::Accum);
 }
 
 /// A leaf, or what an `out` holds.
@@ -53,9 +49,17 @@ TermId ContractCheck::termAt(uint32_t id, Rank rank, uint32_t cell) {
 TermId ContractCheck::expected(const Promise &promise) {
   if (promise.isLocation)
     return termAt(promise.what, promise.from, promise.element);
-  if (expansions.size() <= promise.what || expansions[promise.what].empty())
-    expand(promise.what);
-  return expansions[promise.what][promise.element];
+  constexpr TermId notYet = kNone - 1;
+  if (expansions.size() <= promise.what)
+    expansions.resize(m.expectations.size());
+  std::vector<TermId> &terms = expansions[promise.what];
+  if (terms.size() <= promise.element)
+    terms.resize(std::max<size_t>(promise.element + 1, 2 * terms.size()),
+                 notYet);
+  TermId &term = terms[promise.element];
+  if (term == notYet)
+    term = expand(promise.what, promise.element);
+  return term;
 }
 
 bool ContractCheck::run() {
@@ -180,28 +184,21 @@ void ContractCheck::markComplete() {
 // What nobody reads
 //===----------------------------------------------------------------------===//
 
-static bool isMessage(const ChunkGraph &graph, const Value &value) {
-  for (uint32_t i = 0; i < value.numOperands; ++i)
-    if (graph.values[graph.operandsOf(value)[i].value].rank != value.rank)
-      return true;
-  return false;
+/// Where a message comes from; kNone: there is none.
+static Rank senderOf(const ChunkGraph &graph, const Value &value) {
+  for (uint32_t i = 0; i < value.numOperands; ++i) {
+    Rank from = graph.values[graph.operandsOf(value)[i].value].rank;
+    if (from != value.rank)
+      return from;
+  }
+  return kNone;
 }
 
-DeadTransfers elab::findDeadTransfers(const Machine &m) {
+void DeadFinder::add(const Machine &m) {
   const ChunkGraph &graph = m.graph;
-  DeadTransfers result;
-  std::map<SiteId, bool> isTmpRead; // a tmp may be declared many times
   for (const Array &array : m.state.arrays)
     if (array.buffer == kNone && array.isWritten)
       isTmpRead[array.site] |= array.isRead;
-  for (auto [id, array] : llvm::enumerate(m.state.arrays)) {
-    auto it = isTmpRead.find(array.site);
-    if (array.buffer != kNone || it == isTmpRead.end() || it->second)
-      continue;
-    result.arrays.push_back(id);
-    isTmpRead.erase(it);
-  }
-
   std::vector<bool> isLive(graph.values.size());
   for (const Output &output : graph.outputs)
     isLive[output.value] = true;
@@ -210,18 +207,35 @@ DeadTransfers elab::findDeadTransfers(const Machine &m) {
     for (uint32_t i = 0; isLive[id] && i < value.numOperands; ++i)
       isLive[graph.operandsOf(value)[i].value] = true;
   }
-  std::map<SiteId, DeadTransfers::Site> sites;
+  // Statements make values in runs.
+  DeadTransfers::Site *site = nullptr;
   for (auto [id, value] : llvm::enumerate(graph.values)) {
-    if (value.kind == Value::Input || !isMessage(graph, value))
+    Rank from = value.kind == Value::Input ? kNone : senderOf(graph, value);
+    if (from == kNone)
       continue;
-    DeadTransfers::Site &site =
-        sites
-            .try_emplace(value.site,
-                         DeadTransfers::Site{value.site, 0, 0, kNone})
-            .first->second;
-    ++site.total;
-    if (!isLive[id] && site.dead++ == 0)
-      site.example = id;
+    if (!site || site->site != value.site) {
+      site = &sites[value.site];
+      site->site = value.site;
+    }
+    ++site->total;
+    if (isLive[id])
+      continue;
+    if (site->dead++ == 0 || value.statement < site->statement) {
+      site->from = from;
+      site->to = value.rank;
+      site->statement = value.statement;
+    }
+  }
+}
+
+DeadTransfers DeadFinder::finish(const Machine &m) {
+  DeadTransfers result;
+  for (auto [id, array] : llvm::enumerate(m.state.arrays)) {
+    auto it = isTmpRead.find(array.site);
+    if (array.buffer != kNone || it == isTmpRead.end() || it->second)
+      continue;
+    result.arrays.push_back(id);
+    isTmpRead.erase(it); // a tmp may be declared many times
   }
   for (auto &[id, site] : sites) {
     uint32_t target = m.targetOfSite[id];

@@ -44,25 +44,38 @@ public:
   Meanings meanings;
 
 private:
-  void expand(uint32_t expectation);
+  TermId expand(uint32_t expectation, size_t element);
   TermId termAt(uint32_t array, Rank rank, uint32_t cell);
   std::vector<uint64_t> hardwareSums();
 
-  /// By expectation, once it is needed: a term per element.
+  /// By expectation and element, once it is needed.
   std::vector<std::vector<TermId>> expansions;
 };
 
 /// What `map` cannot be blamed for: transfers and arrays that nobody reads.
 struct DeadTransfers {
   struct Site {
-    SiteId site;
-    uint64_t dead, total; ///< messages that it makes
-    ValueId example;
+    SiteId site = kNone;
+    uint64_t dead = 0, total = 0; ///< messages that it makes
+    Rank from = kNone,
+         to = kNone; ///< the first that is dead, and its statement
+    uint32_t statement = 0;
   };
   std::vector<Site> sites;      ///< by site
   std::vector<uint32_t> arrays; ///< tmps that are written and never read
 };
-DeadTransfers findDeadTransfers(const Machine &machine);
+class DeadFinder {
+public:
+  /// A machine that ran well, with its outputs; several, if each executed a
+  /// part.
+  void add(const Machine &machine);
+  /// In the arrays of one of them.
+  DeadTransfers finish(const Machine &machine);
+
+private:
+  std::map<SiteId, bool> isTmpRead; ///< by declaration
+  std::map<SiteId, DeadTransfers::Site> sites;
+};
 
 } // namespace coll::elab
 

@@ -9,7 +9,9 @@
 
 #include "lib/Analysis/Elaborate.h"
 
+#include "lib/Analysis/ElaborateExecution.h"
 #include "lib/Analysis/ElaborateWords.h"
+#include "lib/Support/Slugs.h"
 
 using namespace coll;
 using namespace coll::elab;
@@ -19,25 +21,14 @@ using namespace coll::elab;
 constexpr size_t maxTrialValues = 200'000;
 constexpr unsigned maxTrials = 4;
 
-namespace {
-/// One execution of a schedule and its comparison with the contract.
-struct Execution {
-  Execution(const Bytecode &code, const Parameters &params)
-      : machine(code, params) {}
-  /// False: failed, excluded, or against the contract.
-  bool run();
-  Machine machine;
-  std::vector<Write> trace;
-  std::optional<ContractCheck> check;
-};
-} // namespace
-
 bool Execution::run() {
   if (machine.sink.failure)
     return false;
   Frame frame = machine.makeFrame();
   if (machine.run(frame) != Machine::Run::Done || machine.excludedBy != kNone)
     return false;
+  if (machine.isJoining())
+    return true;
   frame.pc = machine.code.ensures;
   if (machine.run(frame) != Machine::Run::Done)
     return false;
@@ -72,8 +63,10 @@ static std::vector<uint32_t> loopsAround(const Bytecode &code, SiteId site) {
   return loops;
 }
 
-static void findGroup(const Bytecode &code, const Parameters &params,
-                      ContractFault &fault) {
+void elab::findGroup(const Bytecode &code, const Parameters &params,
+                     uint64_t numValues, ContractFault &fault) {
+  if (numValues > maxTrialValues)
+    return;
   std::vector<uint32_t> loops = loopsAround(code, fault.culprit);
   for (const ContractFault::Link &link : fault.chain)
     for (uint32_t loop : loopsAround(code, link.site))
@@ -97,8 +90,7 @@ static void reportWrong(const Bytecode &code, const Parameters &params,
   again.machine.state.trace = &again.trace;
   again.run();
   ContractFault fault = explainContract(*again.check, again.trace);
-  if (again.machine.graph.values.size() <= maxTrialValues)
-    findGroup(code, params, fault);
+  findGroup(code, params, again.machine.graph.values.size(), fault);
   Words(again.machine, diags).report(fault);
 }
 
@@ -106,7 +98,7 @@ static void reportWrong(const Bytecode &code, const Parameters &params,
 // A right one
 //===----------------------------------------------------------------------===//
 
-static void collectOutputs(Machine &m) {
+void elab::collectOutputs(Machine &m) {
   ChunkGraph &graph = m.graph;
   for (Rank rank = 0; rank < graph.numRanks(); ++rank)
     for (uint32_t b = 0; b < graph.buffers.size(); ++b)
@@ -168,9 +160,12 @@ ElaborateResult coll::elaborate(const Bytecode &code, const Parameters &params,
   result.agreement = comparison.agreement;
   if (comparison.agreement != Agreement::Yes)
     result.disagreement = describeDisagreement(check, words, comparison);
-  words.report(findDeadTransfers(m));
+  DeadFinder dead;
+  dead.add(m);
+  words.report(dead.finish(m));
   result.status = ElaborateResult::Right;
   result.regions = std::move(m.regions);
+  result.numValues = m.graph.values.size();
   m.builder.finish();
   result.graph = std::move(m.graph);
   return result;

@@ -58,7 +58,8 @@ struct ElaborateResult {
   } status = Wrong;
   std::string excludedBy; ///< the text of the condition
   SiteId excludedAt = kNone;
-  ChunkGraph graph; ///< complete only if the status is Right
+  ChunkGraph graph;       ///< complete only if the status is Right
+  uint64_t numValues = 0; ///< that were made, also if they are not kept
   Agreement agreement = Agreement::Yes;
   /// If not Yes: a location of `out` and two ranks that differ.
   std::string disagreement;
@@ -68,6 +69,12 @@ struct ElaborateResult {
 /// Emits at most one error, and warnings only if there is none.
 ElaborateResult elaborate(const Bytecode &code, const Parameters &params,
                           DiagnosticEngine &diags);
+
+/// The same verdict in the same words, but perhaps without a graph: a schedule
+/// of more values is executed in parts that have nothing to do with each other
+/// (ElaborateParts.h), as far as it falls into such.
+ElaborateResult checkInParts(const Bytecode &code, const Parameters &params,
+                             DiagnosticEngine &diags, uint64_t mostValues);
 
 /// The domains of the launch parameters, in order, each without repetition.
 struct LaunchFamily {

@@ -228,14 +228,24 @@ bool Machine::ensure(Frame &frame, const Instr &in) {
                     : promiseValues(expr, view.array, ranks, site);
 }
 
+bool Machine::addPromise(const Promise &promise) {
+  uint64_t number = numPromises++;
+  if (isLeftOut(promise.array, promise.cell))
+    return true;
+  promises.push_back(promise);
+  if (groups)
+    promiseNumbers.push_back(number);
+  return true;
+}
+
 bool Machine::promiseLocations(const ReadRef &read, uint32_t array,
                                llvm::ArrayRef<Rank> ranks, SiteId site) {
   llvm::SmallVector<uint32_t> cells;
   state.cellsOf(read.view, cells);
   for (Rank r : ranks)
     for (auto [to, from] : llvm::zip_equal(targetCells, cells))
-      promises.push_back({r, array, to, site, true, read.view.array, from,
-                          read.rank == kNone ? r : read.rank});
+      addPromise({r, array, to, site, true, read.view.array, from,
+                  read.rank == kNone ? r : read.rank});
   return true;
 }
 
@@ -251,7 +261,7 @@ bool Machine::promiseValues(const ExprRef &expr, uint32_t array,
       expectation = expectationOf(std::move(filled));
     }
     for (auto [element, cell] : llvm::enumerate(targetCells))
-      promises.push_back(
+      addPromise(
           {r, array, cell, site, false, expectation, uint32_t(element), kNone});
   }
   return true;

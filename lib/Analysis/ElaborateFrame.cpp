@@ -172,8 +172,10 @@ bool Machine::addArray(Array array, uint32_t &id) {
   id = state.arrays.size();
   if (id >= maxArrays)
     return fail({.fault = Fault::TooManyLocations, .site = array.site});
-  if (!state.allocate(array))
+  if (!isJoining() && !state.allocate(array))
     return false;
+  if (groups)
+    groups->addArray(array.cells);
   state.arrays.push_back(std::move(array));
   return true;
 }

@@ -10,6 +10,7 @@
 #ifndef COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
 #define COLL_LIB_ANALYSIS_ELABORATEMACHINE_H
 
+#include "lib/Analysis/ElaborateParts.h"
 #include "lib/Analysis/ElaborateRegisters.h"
 #include "lib/Analysis/RegionModel.h"
 
@@ -57,6 +58,29 @@ public:
   /// A loop to execute as if it were a group; kNone: none.
   uint32_t groupedLoop = kNone;
 
+  /// Cells that belong together, to be found or to be executed alone; null: all
+  /// are executed.
+  CellGroups *groups = nullptr;
+  bool isJoining() const { return groups && groups->isJoining(); }
+  /// Of everything that is not read only.
+  bool isLeftOut(uint32_t array, uint32_t cell) const {
+    return groups && !groups->has(array, cell);
+  }
+  bool isLeaf(uint32_t array) const {
+    uint32_t buffer = state.arrays[array].buffer;
+    return buffer != kNone && graph.buffers[buffer].kind != Buffer::Out;
+  }
+  uint32_t nodeOf(uint32_t array, uint32_t cell) const {
+    return isLeaf(array) ? kNone : groups->node(array, cell);
+  }
+  /// Of all promises, also those that are left out; and of each that is kept,
+  /// if some are left out, its number.
+  uint64_t numPromises = 0;
+  BigVector<uint64_t> promiseNumbers;
+  /// Elements that were looked at, also those that are left out: how far the
+  /// execution has come.
+  uint64_t progress = 0;
+
   //===--- For the parts of the machine in other files
   //---------------------===//
   bool fail(Failure f) { return sink.fail(std::move(f)); }
@@ -76,8 +100,13 @@ public:
   Statement statement(const Frame &frame, SiteId site, Reg mapping);
   const ExprRef *exprOf(Frame &frame, Reg value, const ReadCode &read);
   /// Reads what `expr` (ranks filled in) reads, for `size` elements in turn.
+  /// With a target: nothing for its cells that are left out.
   bool gather(const Statement &st, const ExprRef &expr, size_t size,
-              std::vector<ValueId> &reads);
+              std::vector<ValueId> &reads, uint32_t targetArray = kNone);
+  /// The nodes of what `expr` reads, joined; of each element one, or kNone.
+  bool joinTarget(uint32_t array, uint32_t cell, uint32_t from);
+  void joinReads(const ExprRef &expr, size_t size,
+                 std::vector<uint32_t> &nodes);
   /// The expression that computes a statement's elements; kNone: plain copy.
   ExprId planOf(const Statement &st, const ExprRef &expr);
   ValueId makeElement(const Statement &st, ExprId plan, Place target,
@@ -163,6 +192,7 @@ private:
   bool transferOwn(const Statement &st, const ExprRef &expr,
                    const View &target);
   uint32_t expectationOf(ExprRef expr);
+  bool addPromise(const Promise &promise);
   bool promiseLocations(const ReadRef &read, uint32_t array,
                         llvm::ArrayRef<Rank> ranks, SiteId site);
   bool promiseValues(const ExprRef &expr, uint32_t array,
@@ -183,6 +213,7 @@ private:
   std::vector<llvm::SmallVector<uint32_t, 32>> readCells;
   llvm::SmallVector<ValueId, 16> operandValues;
   std::vector<ValueId> gathered, results;
+  std::vector<uint32_t> joinedNodes;
 };
 
 } // namespace coll::elab

@@ -84,7 +84,7 @@ const ExprRef *Machine::exprOf(Frame &frame, Reg value, const ReadCode &read) {
 //===----------------------------------------------------------------------===//
 
 bool Machine::gather(const Statement &st, const ExprRef &expr, size_t size,
-                     std::vector<ValueId> &reads) {
+                     std::vector<ValueId> &reads, uint32_t targetArray) {
   if (readCells.size() < expr.reads.size())
     readCells.resize(expr.reads.size());
   for (auto [i, read] : llvm::enumerate(expr.reads))
@@ -93,15 +93,37 @@ bool Machine::gather(const Statement &st, const ExprRef &expr, size_t size,
     else
       state.cellsOf(read.view, readCells[i]);
   reads.clear();
-  for (size_t e = 0; e < size; ++e)
+  for (size_t e = 0; e < size; ++e) {
+    ++progress;
+    bool isOut = targetArray != kNone && isLeftOut(targetArray, targetCells[e]);
     for (auto [i, read] : llvm::enumerate(expr.reads)) {
+      uint32_t array = read.view.array;
+      isOut |= groups && !isLeaf(array) && isLeftOut(array, readCells[i][e]);
       ValueId value =
-          state.load(st, read.view.array, read.rank, readCells[i][e]);
-      if (value == kNone)
+          isOut ? kNone : state.load(st, array, read.rank, readCells[i][e]);
+      if (value == kNone && !isOut)
         return false;
       reads.push_back(value);
     }
+  }
   return countSteps(reads.size(), st.site);
+}
+
+void Machine::joinReads(const ExprRef &expr, size_t size,
+                        std::vector<uint32_t> &nodes) {
+  nodes.assign(size, kNone);
+  for (const ReadRef &read : expr.reads) {
+    if (isLeaf(read.view.array))
+      continue;
+    llvm::SmallVector<uint32_t, 32> cells;
+    state.cellsOf(read.view, cells);
+    for (size_t e = 0; e < size; ++e) {
+      uint32_t node = groups->node(read.view.array, cells[e]);
+      if (nodes[e] == kNone)
+        nodes[e] = node;
+      groups->join(nodes[e], node);
+    }
+  }
 }
 
 ExprId Machine::planOf(const Statement &st, const ExprRef &expr) {
@@ -133,14 +155,37 @@ ValueId Machine::makeElement(const Statement &st, ExprId plan, Place target,
   return builder.combine(st, plan, operandValues, st.reduce, target.rank, type);
 }
 
+bool Machine::joinTarget(uint32_t array, uint32_t cell, uint32_t from) {
+  uint32_t node = groups->node(array, cell);
+  if (isLeaf(array))
+    return true;
+  groups->count(node);
+  if (from != kNone)
+    groups->join(node, from);
+  return true;
+}
+
 bool Machine::evaluate(const Statement &st, const ExprRef &expr,
                        const View &target, Rank rank) {
   state.cellsOf(target, targetCells);
-  if (!gather(st, expr, targetCells.size(), gathered))
+  if (isJoining()) {
+    joinReads(expr, targetCells.size(), joinedNodes);
+    for (auto [cell, node] : llvm::zip_equal(targetCells, joinedNodes))
+      joinTarget(target.array, cell, node);
+    results.insert(results.end(), targetCells.size(), kNone);
+    return countSteps(targetCells.size() * expr.reads.size(), st.site);
+  }
+  if (!gather(st, expr, targetCells.size(), gathered,
+              groups ? target.array : kNone))
     return false;
   ExprId plan = planOf(st, expr);
   size_t n = expr.reads.size();
   for (auto [e, cell] : llvm::enumerate(targetCells)) {
+    ++progress;
+    if (isLeftOut(target.array, cell)) {
+      results.push_back(kNone);
+      continue;
+    }
     ValueId value = makeElement(st, plan, {target.array, cell, rank},
                                 llvm::ArrayRef(gathered).slice(e * n, n));
     if (value == kNone)
@@ -159,9 +204,12 @@ bool Machine::transferTo(const Statement &st, const ExprRef &expr,
       return false;
   const ValueId *next = results.data();
   for (Rank rank : ranks)
-    for (uint32_t cell : targetCells)
-      if (!state.store(st, target.array, rank, cell, *next++))
+    for (uint32_t cell : targetCells) {
+      ++progress;
+      if (ValueId value = *next++;
+          value != kNone && !state.store(st, target.array, rank, cell, value))
         return false;
+    }
   return true;
 }
 
@@ -206,16 +254,21 @@ bool Machine::transferToRanks(const Statement &st, const ExprRef &expr,
 bool Machine::transferSingle(Frame &frame, const TransferCode &t,
                              const Statement &st) {
   const View &from = frame.views[t.read.view], &to = frame.views[t.target];
+  auto cell = [&](const View &view) {
+    return view.table == kNone ? view.offset
+                               : state.tables[view.table][view.offset];
+  };
+  ++progress;
+  if (groups && !isJoining() && isLeftOut(to.array, cell(to)))
+    return countSteps(1, st.site); // ranks are right: all parts were joined
   Rank source, rank;
   if (!rankAt(frame, t.read.at, source, t.read.site) ||
       !rankAt(frame, t.at, rank, st.site) ||
       !checkPlace(frame, from.array, source, t.read.site) ||
       !checkPlace(frame, to.array, rank, st.site) || !countSteps(1, st.site))
     return false;
-  auto cell = [&](const View &view) {
-    return view.table == kNone ? view.offset
-                               : state.tables[view.table][view.offset];
-  };
+  if (isJoining())
+    return joinTarget(to.array, cell(to), nodeOf(from.array, cell(from)));
   ElemType type = state.arrays[to.array].type;
   ValueId value = state.load(st, from.array, source, cell(from));
   if (value == kNone)
@@ -306,8 +359,15 @@ bool Machine::init(Frame &frame, const Instr &in) {
     if (!state.exists(state.arrays[source.array], rank))
       continue;
     uint32_t full = kNone, empty = kNone;
+    if (groups && isLeaf(source.array))
+      full = 0;
+    progress += cells.size();
     for (uint32_t cell : cells)
-      (state.peek(source.array, rank, cell) == kNone ? empty : full) = cell;
+      if (isJoining())
+        joinTarget(source.array, full = cell, nodeOf(source.array, cells[0]));
+      else if (!groups ||
+               (!isLeaf(source.array) && !isLeftOut(source.array, cell)))
+        (state.peek(source.array, rank, cell) == kNone ? empty : full) = cell;
     if (sink.failure)
       return false;
     if (full != kNone && empty != kNone)

@@ -406,16 +406,8 @@ void Words::report(const DeadTransfers &dead) {
                                  plural(site.total, "transfer");
     Diagnostic d{
         Severity::Warning, Slug::DeadTransfer, text, range(site.site), {}, {}};
-    const Value &value = m.graph.values[site.example];
-    for (uint32_t i = 0; i < value.numOperands; ++i) {
-      Rank from = m.graph.values[m.graph.operandsOf(value)[i].value].rank;
-      if (from != value.rank) {
-        d.note(range(site.site), "the first one goes from rank " + rank(from) +
-                                     " to " + rank(value.rank) +
-                                     "; it is dropped");
-        break;
-      }
-    }
+    d.note(range(site.site), "the first one goes from rank " + rank(site.from) +
+                                 " to " + rank(site.to) + "; it is dropped");
     emit(std::move(d), site.site);
   }
 }

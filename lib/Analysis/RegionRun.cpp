@@ -138,6 +138,11 @@ bool RegionRun::write(Process &process, Posted &posted) {
   size_t n = 1; // reads of an element
   llvm::SmallVector<uint32_t> cells;
   m.state.cellsOf(posted.target, cells);
+  if (m.isJoining() && posted.queue == kNone) {
+    for (auto [cell, node] : llvm::zip_equal(cells, posted.reads))
+      m.joinTarget(posted.target.array, cell, node);
+    return m.countSteps(cells.size(), st.site);
+  }
   if (posted.queue != kNone) {
     Queue &queue = queues[posted.queue];
     Message message = std::move(queue.messages[queue.taken++]);
@@ -156,10 +161,18 @@ bool RegionRun::write(Process &process, Posted &posted) {
     st.via = message.via;
     st.mapping = merge(message.mapping, st.mapping);
     posted.plan = st.reduce ? GraphBuilder::foldOfTwo : kNone;
+    if (m.isJoining()) {
+      for (auto [cell, node] : llvm::zip_equal(cells, posted.reads))
+        m.joinTarget(posted.target.array, cell, node);
+      return m.countSteps(cells.size(), st.site);
+    }
   } else if (!cells.empty()) {
     n = posted.reads.size() / cells.size();
   }
   for (auto [e, cell] : llvm::enumerate(cells)) {
+    ++m.progress;
+    if (m.isLeftOut(posted.target.array, cell))
+      continue;
     ValueId value =
         m.makeElement(st, posted.plan, {posted.target.array, cell, rank},
                       llvm::ArrayRef(posted.reads).slice(e * n, n));
@@ -200,7 +213,9 @@ bool RegionRun::postLocal(Frame &frame, const Statement &st,
   posted.st = st;
   posted.target = target;
   posted.plan = m.planOf(st, expr);
-  if (!m.gather(st, expr, target.size(), posted.reads))
+  if (m.isJoining())
+    m.joinReads(expr, target.size(), posted.reads);
+  else if (!m.gather(st, expr, target.size(), posted.reads))
     return false;
   processes[frame.process].posted.push_back(std::move(posted));
   return true;
@@ -237,6 +252,10 @@ bool RegionRun::evaluateMessage(Frame &frame, const SendCode &send,
     }
     return note(std::move(op));
   }
+  if (m.isJoining()) {
+    m.joinReads(expr, size, message.values);
+    return true;
+  }
   if (!m.gather(st, expr, size, message.values))
     return false;
   message.hasVia = send.hasVia;
@@ -250,6 +269,10 @@ bool RegionRun::evaluateMessage(Frame &frame, const SendCode &send,
   message.values.clear();
   size_t n = expr.reads.size();
   for (size_t e = 0; e < size; ++e) {
+    if (llvm::is_contained(llvm::ArrayRef(reads).slice(e * n, n), kNone)) {
+      message.values.push_back(kNone); // it is left out
+      continue;
+    }
     ValueId result =
         m.builder.combine(st, plan, llvm::ArrayRef(reads).slice(e * n, n),
                           false, frame.self, type);

@@ -88,7 +88,9 @@ void Attempt::finish(SymmetryResult &result) {
   result.agreement = comparison.agreement;
   if (comparison.agreement != Agreement::Yes)
     result.disagreement = describeDisagreement(check, words, comparison);
-  DeadTransfers dead = findDeadTransfers(m);
+  DeadFinder finder;
+  finder.add(m);
+  DeadTransfers dead = finder.finish(m);
   for (DeadTransfers::Site &site : dead.sites) {
     site.dead *= result.numSlices;
     site.total *= result.numSlices;

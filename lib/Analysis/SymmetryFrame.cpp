@@ -165,6 +165,51 @@ bool SymmetryRun::mapping(const Instr &in) {
   return true;
 }
 
+/// It promises nothing that a check would look at, but may be wrong itself.
+bool SymmetryRun::inplace(const Instr &in) {
+  const InplaceCode &pair = m.code.inplaces[in.a];
+  Rank lhs = 0, rhs = 0;
+  if (pair.lhsAt.count &&
+      (!rankAt(pair.lhsAt, lhs) || !rankAt(pair.rhsAt, rhs)))
+    return false;
+  if (lhs != rhs ||
+      frame.views[pair.lhs].size() != frame.views[pair.rhs].size())
+    return giveUp("'inplace' does not fit");
+  llvm::SmallVector<Rank, 4> ranks{lhs};
+  if (!pair.lhsAt.count)
+    ranks = ownRanks();
+  for (Rank rank : ranks)
+    if (!sharesOnce(pair.lhs, rank) || !sharesOnce(pair.rhs, rank))
+      return false;
+  return true;
+}
+
+/// A part shares memory once. Parts are turned until their rank is at 0.
+bool SymmetryRun::sharesOnce(Reg view, Rank rank) {
+  const View &parts = frame.views[view];
+  if (isLearning) {
+    cells.note(parts.array, views[view]);
+    return true;
+  }
+  Steps by(dims.size());
+  for (unsigned d = 0; d < dims.size(); ++d)
+    if (active[d])
+      by[d] = (dims[d] - coord(rank, d)) % dims[d];
+  m.state.cellsOf(parts, targetCells);
+  for (uint32_t cell : targetCells) {
+    if (cell % m.graph.chunks != 0)
+      continue;
+    SymmetryCells::Spot spot = cells.spot(parts.array, cell);
+    if (!cells.fits(views[view], spot))
+      return giveUp("'inplace' does not turn");
+    uint32_t part = cells.turned(spot, by) / m.graph.chunks;
+    std::pair key(uint64_t(parts.array) << 32 | turnedRank(rank, by), part);
+    if (!shared.insert(key).second)
+      return giveUp("'inplace' names a part twice");
+  }
+  return true;
+}
+
 bool SymmetryRun::declare(const Instr &in) {
   size_t numArrays = m.state.arrays.size();
   bool ok = true;
@@ -203,18 +248,8 @@ bool SymmetryRun::declare(const Instr &in) {
     return handle(in);
   case Opcode::Same:
     return handle(in);
-  case Opcode::Inplace: {
-    // It promises nothing that a check would look at, but may be wrong itself.
-    const InplaceCode &pair = m.code.inplaces[in.a];
-    Rank lhs = 0, rhs = 0;
-    if (pair.lhsAt.count &&
-        (!rankAt(pair.lhsAt, lhs) || !rankAt(pair.rhsAt, rhs)))
-      return false;
-    if (lhs != rhs ||
-        frame.views[pair.lhs].size() != frame.views[pair.rhs].size())
-      return giveUp("'inplace' does not fit");
-    return true;
-  }
+  case Opcode::Inplace:
+    return inplace(in);
   default: // sizes
     return giveUp("parts have sizes of their own");
   }

@@ -187,6 +187,8 @@ bool SymmetryRun::nextLoop() {
 //===----------------------------------------------------------------------===//
 
 bool SymmetryRun::slice(const Instr &in) {
+  if (in.count > frame.views[in.a].numDims)
+    return handle(in);       // which says so
   ViewUse use = views[in.a]; // a copy: the result may be the same register
   llvm::ArrayRef<Reg> triples = m.regs({in.b, in.count * 3u});
   View view = frame.views[in.a];

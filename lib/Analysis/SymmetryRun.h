@@ -27,6 +27,8 @@
 #include "lib/Analysis/ElaborateMachine.h"
 #include "lib/Analysis/SymmetryCells.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace coll::elab {
 
 /// Which dimension of the ranks a loop walks along, if it does, and whether
@@ -140,6 +142,8 @@ private:
   bool declare(const Instr &in);
   bool buffer(const Instr &in);
   bool mapping(const Instr &in);
+  bool inplace(const Instr &in);
+  bool sharesOnce(Reg view, Rank rank);
   bool value(const Instr &in);
   bool list(const Instr &in);
   ViewUse whole(uint32_t array) const;
@@ -224,6 +228,7 @@ private:
   /// What promises of an array whose phase is the rank have in common.
   std::map<std::pair<uint32_t, unsigned>, uint32_t> marks;
   uint64_t promisedReads = 0;
+  llvm::DenseSet<std::pair<uint64_t, uint32_t>> shared; ///< by `inplace`
 
   // The region that is being executed.
   const OnCode *region = nullptr;

@@ -152,11 +152,19 @@ static uint64_t sizeOf(const RankDims &dims) {
   return size;
 }
 
+/// Of a schedule that is executed whole; they take 0.6 GB.
+static constexpr uint64_t maxValuesAtOnce = 1u << 22;
+
+static bool isVerdictEnough(const InstanceOptions &options,
+                            const RankDims &dims) {
+  return options.mayUseSymmetry && sizeOf(dims) >= minSymmetricRanks;
+}
+
 /// True: it has decided about a member, and there is no need for more.
 bool Session::checkSlice(const Bytecode &code, const Parameters &parameters,
                          Instance &instance, const InstanceOptions &options,
                          ElaborateResult &result) {
-  if (!options.mayUseSymmetry || sizeOf(instance.dims) < minSymmetricRanks)
+  if (!isVerdictEnough(options, instance.dims))
     return false;
   SymmetryResult slice =
       checkBySymmetry(code, parameters, diags, options.maxProgramValues);
@@ -165,7 +173,7 @@ bool Session::checkSlice(const Bytecode &code, const Parameters &parameters,
   result.status = ElaborateResult::Right;
   result.agreement = slice.agreement;
   result.disagreement = slice.disagreement;
-  instance.numValues += slice.numValues * slice.numSlices;
+  result.numValues = slice.numValues * slice.numSlices;
   instance.numSlices = slice.numSlices;
   return true;
 }
@@ -190,14 +198,18 @@ bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
     parameters.launch = family.member(m);
     ElaborateResult result;
     if (!checkSlice(code, parameters, instance, options, result))
-      result = elaborate(code, parameters, diags);
+      result = isVerdictEnough(options, instance.dims)
+                   ? checkInParts(code, parameters, diags, maxValuesAtOnce)
+                   : elaborate(code, parameters, diags);
     if (result.status != ElaborateResult::Right)
       return failed(result.status, result.excludedBy);
     if (result.agreement > instance.agreement) {
       instance.agreement = result.agreement;
       instance.disagreement = result.disagreement;
     }
-    instance.numValues += result.graph.values.size();
+    instance.numValues += result.numValues;
+    if (m != 0) // those of the first stand for all
+      result.graph.launchDomains.clear();
     if (instance.numValues <= options.maxProgramValues)
       instance.members.push_back(std::move(result.graph));
     else

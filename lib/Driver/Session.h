@@ -91,11 +91,11 @@ public:
 private:
   bool hasSchedule(llvm::StringRef name);
   bool checkDefine(llvm::StringRef name);
-  bool elaborateMembers(const Bytecode &code, Instance &instance,
-                        const InstanceOptions &options);
   bool checkSlice(const Bytecode &code, const Parameters &parameters,
                   Instance &instance, const InstanceOptions &options,
                   ElaborateResult &result);
+  bool elaborateMembers(const Bytecode &code, Instance &instance,
+                        const InstanceOptions &options);
   void makePrograms(const Bytecode &code, Instance &instance,
                     const InstanceOptions &options);
 

@@ -164,7 +164,13 @@ std::string Generator::region() {
 }
 
 std::string Generator::run() {
-  std::string text = "contract c { in; out }\nschedule f(ranks ";
+  // Mostly only what there is in the end counts.
+  std::string text = "contract c { in; out ";
+  if (chance(15))
+    text += "ensure out@r == in@r for r in all ";
+  else if (chance(15))
+    text += "ensure out@r == reduce(in@all) for r in all ";
+  text += "}\nschedule f(ranks ";
   text += isGrid ? "(H, N)" : "N";
   text += ") : c {\n";
   text += isGrid ? "chunks H, N\n" : "chunks N\n";
@@ -268,6 +274,34 @@ static uint64_t numComputed(const ChunkGraph &graph) {
       [](const Value &value) { return value.kind == Value::Op; });
 }
 
+/// The findings, and how much is wrong. How far something gets, a note, may be
+/// beyond the part.
+static std::string findingsOf(const DiagnosticEngine &diags) {
+  std::string all, text;
+  llvm::raw_string_ostream os(all);
+  render(diags, DiagnosticFormat::Text, os);
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(all).split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    if (line.contains("error: ") || line.contains("warning: ") ||
+        line.contains("note: in all ") || line.contains("note: at "))
+      text += line.str() + "\n";
+  return text;
+}
+
+/// In parts, as many as there can be, with the same words.
+static void compareParts(const Elaborating &program, const Parameters &params,
+                         const ElaborateResult &whole) {
+  DiagnosticEngine diags(program.sources);
+  ElaborateResult parts = checkInParts(program.codes.at(0), params, diags, 1);
+  EXPECT_EQ(parts.status, whole.status);
+  EXPECT_EQ(findingsOf(diags), findingsOf(program.diags));
+  if (whole.status != ElaborateResult::Right)
+    return;
+  EXPECT_EQ(parts.agreement, whole.agreement);
+  EXPECT_EQ(parts.disagreement, whole.disagreement);
+}
+
 /// What a schedule comes to by symmetry, after it is compared with the whole.
 static void compare(Elaborating &program, std::vector<uint32_t> dims,
                     Counts &counts) {
@@ -277,6 +311,7 @@ static void compare(Elaborating &program, std::vector<uint32_t> dims,
   SymmetryResult slice =
       checkBySymmetry(program.codes.at(0), params, quiet, 0, true);
   ElaborateResult whole = elaborate(program.codes[0], params, program.diags);
+  compareParts(program, params, whole);
   if (slice.status == SymmetryResult::Undecided) {
     ++counts.undecided;
     return;
