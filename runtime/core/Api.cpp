@@ -8,14 +8,12 @@ using namespace coll;
 
 namespace coll {
 
-Status checkHandle(const coll_comm *comm) {
+Status badHandle(const coll_comm *comm) {
   if (!comm)
     return Status::error(COLL_INVALID, "the communicator is null");
-  if (!comm->isOwnProcess())
-    return Status::error(COLL_INVALID,
-                         "the communicator belongs to the process that made "
-                         "it, not to a forked child");
-  return Status::ok();
+  return Status::error(COLL_INVALID,
+                       "the communicator belongs to the process that made it, "
+                       "not to a forked child");
 }
 
 } // namespace coll
@@ -99,20 +97,17 @@ coll_status coll_comm_destroy(coll_comm *comm) {
     if (!comm)
       return Status::ok();
     COLL_TRY(checkHandle(comm));
-    Status status = comm->close();
-    delete comm;
-    return status;
+    std::unique_ptr<coll_comm> owner(comm); // gone in any case
+    return owner->close();
   });
 }
 
 coll_status coll_comm_abort(coll_comm *comm, const char *reason) {
   return guarded([&]() -> Status {
     COLL_TRY(checkHandle(comm));
-    Error error;
-    error.status = COLL_ABORTED;
-    error.text = format("rank %d aborted: %s", comm->rank(),
-                        reason && *reason ? reason : "no reason given");
-    comm->fail(std::move(error));
+    comm->fail(Status::error(COLL_ABORTED, "rank %d aborted: %s", comm->rank(),
+                             reason && *reason ? reason : "no reason given")
+                   .toError());
     return Status::ok();
   });
 }

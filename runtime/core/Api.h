@@ -5,23 +5,22 @@
 
 #include "runtime/core/Communicator.h"
 
-#include <new>
-
 namespace coll {
 
 /// Runs the body of an extern "C" function: its Status becomes the code and
-/// coll_last_error's text, and std::bad_alloc becomes COLL_NO_MEMORY.  No other
-/// exception can come from this library.
+/// coll_last_error's text.  Lack of memory becomes COLL_NO_MEMORY, which leaves
+/// a communicator as it was: what peers rely on runs in Communicator::commit.
 template <typename Body> coll_status guarded(Body &&body) noexcept {
-  try {
-    return report(body());
-  } catch (const std::bad_alloc &) {
-    return reportNoMemory();
-  }
+  Status status = catchNoMemory(body);
+  return status.isOk() ? COLL_OK : report(status);
 }
 
-/// COLL_INVALID for a null communicator and in a forked child.
-Status checkHandle(const coll_comm *comm);
+Status badHandle(const coll_comm *comm);
+/// COLL_INVALID for a null communicator and in a forked child.  On the path of
+/// every launch.
+inline Status checkHandle(const coll_comm *comm) {
+  return comm && comm->isOwnProcess() ? Status::ok() : badHandle(comm);
+}
 
 } // namespace coll
 

@@ -43,6 +43,17 @@ Status Channels::offer(std::span<const ChannelId> ids) {
   return offerLocked(wanted);
 }
 
+Status Channels::deliver(int peer, Message message) {
+  std::vector<Channel *> own;
+  if (peer == comm.rank())
+    return link->attach(peer, std::move(message), *this, own);
+  std::vector<int> fds;
+  for (const UniqueFd &fd : message.fds)
+    fds.push_back(fd.get());
+  return comm.control().send(peer, offerKind, 0, message.bytes, fds,
+                             comm.deadline());
+}
+
 /// Sorts the channels by peer and offers them, many to a message.
 Status Channels::offerLocked(std::span<Channel *const> channels) {
   std::vector<Channel *> sorted(channels.begin(), channels.end());
@@ -58,16 +69,8 @@ Status Channels::offerLocked(std::span<Channel *const> channels) {
     std::span<Channel *const> batch(&sorted[first], last - first);
     Message message;
     COLL_TRY(link->offer(peer, batch, message));
-    if (peer == comm.rank()) {
-      std::vector<Channel *> own;
-      COLL_TRY(link->attach(peer, std::move(message), *this, own));
-      continue;
-    }
-    std::vector<int> fds;
-    for (const UniqueFd &fd : message.fds)
-      fds.push_back(fd.get());
-    COLL_TRY(comm.control().send(peer, offerKind, 0, message.bytes, fds,
-                                 comm.deadline()));
+    // These channels are never offered again.
+    COLL_TRY(comm.commit([&] { return deliver(peer, std::move(message)); }));
   }
   return Status::ok();
 }

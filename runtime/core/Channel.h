@@ -50,6 +50,7 @@ private:
 
   Status channel(const ChannelId &id, Channel *&result) override;
   Status offerLocked(std::span<Channel *const> channels);
+  Status deliver(int peer, Message message);
   Status take(int peer, Message message);
   Status takeAll();
   Channel *firstIncomplete(std::span<const ChannelId> ids);

@@ -7,13 +7,12 @@
 #include <cstdarg>
 #include <cstdio>
 #include <new>
-#include <unistd.h>
 
 namespace coll {
 
 Communicator::Communicator(const Environment &env, uint64_t waitNs,
                            uint64_t initNs)
-    : env(env), waitNs(waitNs), initNs(initNs), ownerPid(getpid()),
+    : env(env), waitNs(waitNs), initNs(initNs),
       spareError{COLL_SYSTEM, -1, -1, "", "out of memory"} {}
 
 /// Everyone tears down only its own: threads first, then what they use.
@@ -29,9 +28,7 @@ Communicator::~Communicator() {
     delete error;
 }
 
-bool Communicator::isOwnProcess() const { return getpid() == ownerPid; }
-
-const Error *Communicator::error() {
+const Error *Communicator::error() noexcept {
   const Error *first = firstError.load(std::memory_order_acquire);
   if (first)
     return first;
@@ -42,7 +39,7 @@ const Error *Communicator::error() {
   return firstError.load(std::memory_order_acquire);
 }
 
-Status Communicator::status() {
+Status Communicator::status() noexcept {
   const Error *first = error();
   return first ? Status::fromError(*first) : Status::ok();
 }
@@ -59,13 +56,18 @@ void Communicator::fail(Error error) noexcept {
 
 void Communicator::adopt(int origin) noexcept {
   Error error;
-  bool isKnown = origin >= 0 && origin < size() && origin != rank() &&
-                 board(origin).readError(error);
-  if (!isKnown) { // the word or the board is broken
-    error.status = COLL_ABORTED;
-    error.rank = origin;
-    error.text = "a peer has failed and left no reason";
-  }
+  Status read = catchNoMemory([&] {
+    bool isKnown = origin >= 0 && origin < size() && origin != rank() &&
+                   board(origin).readError(error);
+    if (!isKnown) { // the word or the board is broken
+      error.status = COLL_ABORTED;
+      error.rank = origin;
+      error.text = "a peer has failed and left no reason";
+    }
+    return Status::ok();
+  });
+  if (!read.isOk()) // what needs no memory has been read
+    error.text = read.text();
   record(std::move(error), origin);
 }
 
@@ -98,7 +100,7 @@ void Communicator::record(Error error, int origin) noexcept {
             coll_status_string(mine->status), mine->text.c_str());
 }
 
-Status Communicator::failWith(Status status) {
+Status Communicator::failWith(Status status) noexcept {
   switch (status.code()) {
   case COLL_OK:
   case COLL_INVALID:
@@ -106,17 +108,29 @@ Status Communicator::failWith(Status status) {
   case COLL_NO_MEMORY:
     return status;
   default:
-    fail(status.toError());
+    fail(std::move(status).toError());
     return this->status();
+  }
+}
+
+Status Communicator::endWith(Status status) noexcept {
+  switch (status.code()) {
+  case COLL_INVALID:
+  case COLL_NO_PLAN:
+  case COLL_NO_MEMORY:
+    return failWith(std::move(status).withCode(COLL_SYSTEM));
+  default:
+    return failWith(std::move(status));
   }
 }
 
 Status Communicator::close() {
   Status result = status();
-  if (result.isOk())
-    result = failWith(
-        mesh->exchangeGoodbyes(deadline()).withContext("coll_comm_destroy"));
-  return result;
+  if (!result.isOk())
+    return result;
+  return commit([&] {
+    return mesh->exchangeGoodbyes(deadline()).withContext("coll_comm_destroy");
+  });
 }
 
 void Communicator::info(const char *format, ...) const {

@@ -23,11 +23,11 @@
 #include "runtime/core/Board.h"
 #include "runtime/core/Control.h"
 #include "runtime/core/Environment.h"
+#include "runtime/core/ForkMark.h"
 #include "runtime/core/UserMemory.h"
 
 #include <atomic>
 #include <memory>
-#include <sys/types.h>
 
 namespace coll {
 
@@ -76,7 +76,7 @@ public:
   Deadline deadline() const { return Deadline::after(waitNs); }
   Deadline initDeadline() const { return Deadline::after(initNs); }
   /// False in a forked child, where a communicator must not be used.
-  bool isOwnProcess() const;
+  bool isOwnProcess() const { return process.isOwnProcess(); }
 
   //===-- Parts -------------------------------------------------------------//
   Control &control() { return *mesh; }
@@ -93,16 +93,25 @@ public:
   }
   /// COLL_OK while the communicator is ready, else its error.  Takes over a
   /// peer's error when only the abort word tells of it.  Never blocks.
-  Status status();
+  Status status() noexcept;
   /// The same as a record that lives as long as the communicator, or null.
-  const Error *error();
+  const Error *error() noexcept;
   /// Records an error and tells everyone; later errors are dropped.  Any
   /// thread.  Error::rank -1 means this rank.
   void fail(Error error) noexcept;
   /// fail(), unless the status is OK or does not end a communicator (INVALID,
   /// NO_PLAN, NO_MEMORY).  Returns what the caller is to return: this status,
   /// or the earlier error that has won.
-  Status failWith(Status status);
+  Status failWith(Status status) noexcept;
+  /// Runs what peers have begun to rely on: every error of it ends the
+  /// communicator, also those that would leave it as it was before (they become
+  /// COLL_SYSTEM), and also when there is no memory left.
+  template <typename Body> Status commit(Body &&body) noexcept {
+    Status status = catchNoMemory(body);
+    return status.isOk() ? Status::ok() : endWith(std::move(status));
+  }
+  /// failWith() for such an error that has happened.
+  Status endWith(Status status) noexcept;
 
   /// The hang report: who waits where and for whom, who is late, and launches
   /// that do not fit, side by side.  Made from boards alone; several lines.
@@ -136,12 +145,12 @@ private:
   Membership membership;
   Environment env;
   const uint64_t waitNs, initNs;
-  const pid_t ownerPid;
+  ForkMark process;
   std::vector<Board> boards;
   std::unique_ptr<Control> mesh;
   std::unique_ptr<LaneBase> laneState;
   std::atomic<const Error *> firstError{nullptr};
-  const Error spareError; ///< when there is no memory for another
+  Error spareError;       ///< when there is no memory for another
   uint64_t numSplits = 0; ///< collective calls of split, the same everywhere
   UserMemory userMemory;
 };

@@ -54,7 +54,9 @@ Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
                                      std::unique_ptr<coll_comm> &result) {
   auto comm = std::make_unique<coll_comm>(env, waitNs, initNs);
   coll_comm *self = comm.get();
+  COLL_TRY(comm->process.set());
   comm->membership = meeting.membership;
+  comm->spareError.rank = comm->rank();
   comm->boards = std::move(meeting.boards);
   ControlEvents events;
   events.onAbort = [self](int peer) { self->adopt(peer); };
@@ -66,10 +68,8 @@ Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
     self->fail(std::move(error));
   };
   events.onError = [self](Status status) {
-    Error error = status.toError();
     // Short of memory, the monitor cannot do its duty; there is no caller.
-    error.status = COLL_SYSTEM;
-    self->fail(std::move(error));
+    (void)self->endWith(std::move(status));
   };
   COLL_TRY(Control::create(comm->rank(), std::move(meeting.links),
                            std::move(events), comm->mesh));

@@ -16,19 +16,16 @@
 #include "runtime/core/Control.h"
 #include "runtime/core/Frame.h"
 #include "runtime/core/Text.h"
+#include "runtime/core/Thread.h"
 
 #include <cassert>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <poll.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <thread>
 #include <tuple>
 #include <unistd.h>
 
@@ -59,8 +56,12 @@ struct Control::State {
   std::map<Slot, std::deque<Message>> mailbox;
   std::atomic<const Error *> interruption{nullptr}; ///< written under mutex
 
+  /// Sleeps until something may have changed, or the deadline passes.
+  void waitUntil(std::unique_lock<std::mutex> &lock, Deadline deadline);
+
   Status watch(int fd, int peer, Source source);
   void run();
+  void handle(int peer, Source source);
   void readSocket(int peer);
   void deliver(int peer, Frame frame);
   void forget(int peer);
@@ -164,6 +165,20 @@ void Control::State::readSocket(int peer) {
   }
 }
 
+void Control::State::handle(int peer, Source source) {
+  switch (source) {
+  case SocketSource:
+    readSocket(peer);
+    break;
+  case PidfdSource:
+    readSocket(peer);
+    lose(peer, "its process has ended");
+    break;
+  case WakeSource:
+    break; // stopping
+  }
+}
+
 void Control::State::run() {
   constexpr int maxEvents = 64;
   epoll_event ready[maxEvents];
@@ -175,17 +190,15 @@ void Control::State::run() {
     }
     for (int i = 0; i < count; ++i) {
       int peer = int(ready[i].data.u64 >> 2);
-      switch (Source(ready[i].data.u64 & 3)) {
-      case SocketSource:
-        readSocket(peer);
-        break;
-      case PidfdSource:
-        readSocket(peer);
-        lose(peer, "its process has ended");
-        break;
-      case WakeSource:
-        break; // stopping
-      }
+      Status handled = catchNoMemory([&] {
+        handle(peer, Source(ready[i].data.u64 & 3));
+        return Status::ok();
+      });
+      if (handled.isOk())
+        continue;
+      // A message may be lost, or still lie in the socket for ever.
+      forget(peer);
+      events.onError(std::move(handled).withContext("the monitor"));
     }
   }
 }
@@ -223,20 +236,8 @@ Status Control::create(int rank, std::vector<PeerLink> links,
 }
 
 Status Control::start() {
-  // No signal of the application may be handled on the monitor's thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failure = 0;
-  try {
-    state->monitor = std::thread([s = state.get()] { s->run(); });
-    pthread_setname_np(state->monitor.native_handle(), "coll-monitor");
-  } catch (const std::system_error &error) {
-    failure = error.code().value();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return failure ? Status::system(failure, "cannot start the monitor thread")
-                 : Status::ok();
+  return startThread(
+      "coll-monitor", [s = state.get()] { s->run(); }, state->monitor);
 }
 
 void Control::stop() {
@@ -255,39 +256,41 @@ Control::~Control() { stop(); }
 // Messages
 //===----------------------------------------------------------------------===//
 
+void Control::State::waitUntil(std::unique_lock<std::mutex> &lock,
+                               Deadline deadline) {
+  if (deadline.isNever())
+    changed.wait(lock);
+  else
+    changed.wait_until(lock, std::chrono::steady_clock::time_point(
+                                 std::chrono::nanoseconds(deadline.ns())));
+}
+
 Status Control::send(int peer, uint16_t kind, uint64_t key,
                      std::span<const std::byte> bytes, std::span<const int> fds,
                      Deadline deadline) {
   assert(peer != state->rank && "a rank does not write to itself");
   int socket = state->peers[size_t(peer)].link.socket.get();
-  constexpr int pollMs = 50; // how late an abort may be noticed here
-  bool hadRoom = false;
-  while (true) {
-    if (const Error *error = state->interruption.load())
-      return Status::fromError(*error);
-    Status status;
-    switch (sendFrame(socket, kind, key, bytes, fds, status)) {
-    case FrameResult::Ok:
-      return Status::ok();
-    case FrameResult::Closed:
-      return Status::error(COLL_PEER_LOST, "rank %d is gone", peer)
-          .withPeer(peer);
-    case FrameResult::Failed:
-      return std::move(status).withPeer(peer).withContext("rank %d", peer);
-    case FrameResult::WouldBlock:
-      break;
-    }
-    if (deadline.hasPassed())
-      return Status::error(COLL_TIMEOUT,
-                           "rank %d does not read its messages: it is stopped "
-                           "or overloaded",
-                           peer)
-          .withPeer(peer);
-    if (hadRoom) // the socket is writable: descriptors under way are too many
-      usleep(1000);
-    pollfd writable = {socket, POLLOUT, 0};
-    hadRoom = poll(&writable, 1, deadline.pollMs(pollMs)) > 0;
+  auto isInterrupted = [this] { return state->interruption.load() != nullptr; };
+  Status status;
+  switch (sendFrameUntil(socket, kind, key, bytes, fds, deadline, status,
+                         isInterrupted)) {
+  case FrameResult::Ok:
+    return Status::ok();
+  case FrameResult::Closed:
+    return Status::error(COLL_PEER_LOST, "rank %d is gone", peer)
+        .withPeer(peer);
+  case FrameResult::Failed:
+    return std::move(status).withPeer(peer).withContext("rank %d", peer);
+  case FrameResult::WouldBlock:
+    break;
   }
+  if (const Error *error = state->interruption.load())
+    return Status::fromError(*error);
+  return Status::error(COLL_TIMEOUT,
+                       "rank %d does not read its messages: it is stopped or "
+                       "overloaded",
+                       peer)
+      .withPeer(peer);
 }
 
 Status Control::receive(int peer, uint16_t kind, uint64_t key,
@@ -316,12 +319,7 @@ Status Control::receive(int peer, uint16_t kind, uint64_t key,
     if (deadline.hasPassed())
       return Status::error(COLL_TIMEOUT, "no message from rank %d", peer)
           .withPeer(peer);
-    if (deadline.isNever())
-      state->changed.wait(lock);
-    else
-      state->changed.wait_until(lock,
-                                std::chrono::steady_clock::time_point(
-                                    std::chrono::nanoseconds(deadline.ns())));
+    state->waitUntil(lock, deadline);
   }
 }
 
@@ -363,12 +361,7 @@ Status Control::exchangeGoodbyes(Deadline deadline) {
                            "%s did not destroy the communicator in time",
                            ranksText(present).c_str())
           .withPeer(present.front());
-    if (deadline.isNever())
-      state->changed.wait(lock);
-    else
-      state->changed.wait_until(lock,
-                                std::chrono::steady_clock::time_point(
-                                    std::chrono::nanoseconds(deadline.ns())));
+    state->waitUntil(lock, deadline);
   }
 }
 

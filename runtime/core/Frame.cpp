@@ -6,7 +6,9 @@
 
 #include <cassert>
 #include <cerrno>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace coll {
 
@@ -153,6 +155,25 @@ FrameResult sendFrame(int socket, uint16_t kind, uint64_t key,
     status = Status::system(errno, "cannot send to a peer");
     return FrameResult::Failed;
   }
+}
+
+FrameResult sendFrameUntil(int socket, uint16_t kind, uint64_t key,
+                           std::span<const std::byte> bytes,
+                           std::span<const int> fds, Deadline deadline,
+                           Status &status,
+                           const std::function<bool()> &shouldStop) {
+  constexpr int sliceMs = 50; // how late an abort may be noticed here
+  bool hadRoom = false;
+  while (!shouldStop || !shouldStop()) {
+    FrameResult sent = sendFrame(socket, kind, key, bytes, fds, status);
+    if (sent != FrameResult::WouldBlock || deadline.hasPassed())
+      return sent;
+    if (hadRoom) // the socket is writable: descriptors under way are too many
+      usleep(1000);
+    pollfd writable = {socket, POLLOUT, 0};
+    hadRoom = poll(&writable, 1, deadline.pollMs(sliceMs)) > 0;
+  }
+  return FrameResult::WouldBlock;
 }
 
 } // namespace coll

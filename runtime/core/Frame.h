@@ -39,6 +39,14 @@ FrameResult sendFrame(int socket, uint16_t kind, uint64_t key,
                       std::span<const std::byte> bytes,
                       std::span<const int> fds, Status &status);
 
+/// The same, waiting for room.  WouldBlock: the deadline has passed, or
+/// `shouldStop`, which is asked at first and then every 50 ms, has said so.
+FrameResult sendFrameUntil(int socket, uint16_t kind, uint64_t key,
+                           std::span<const std::byte> bytes,
+                           std::span<const int> fds, Deadline deadline,
+                           Status &status,
+                           const std::function<bool()> &shouldStop = nullptr);
+
 } // namespace coll
 
 #endif // COLL_RUNTIME_CORE_FRAME_H

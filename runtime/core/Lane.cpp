@@ -17,7 +17,6 @@ Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
   uint32_t isa = 0;
   COLL_TRY(chooseIsa(comm.environment().isa, isa));
   std::unique_ptr<Lane> lane(new Lane(comm, isa));
-  COLL_TRY(lane->process.set());
   comm.info("channels over %s, kernels for %s", lane->links.transport().name(),
             isaName(isa));
   result = std::move(lane);
@@ -56,12 +55,7 @@ struct Lane::Occupancy {
 };
 
 Status Lane::checkUsable() {
-  if (!process.isOwnProcess())
-    return Status::error(COLL_INVALID,
-                         "a forked child cannot use its parent's communicator");
-  if (communicator.isAborted())
-    return communicator.status();
-  return Status::ok();
+  return communicator.isAborted() ? communicator.status() : Status::ok();
 }
 
 Status Lane::find(const coll_plan &plan, LanePlan *&result) {
@@ -120,16 +114,18 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
   COLL_TRY(member->arguments().fill(call));
   if (!member->isConnected())
     COLL_TRY(communicator.failWith(links.offer(member->channels())));
-  record(*member, call);
-  if (!member->isConnected())
-    COLL_TRY(awaitChannels(*member));
-  Arguments &arguments = member->arguments();
-  Instance &inst = member->instance(arguments.isInPlace());
-  arguments.args().inst =
-      reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
-  COLL_TRY(run(inst, kernel, arguments.args()));
-  communicator.board().leaveLaunch();
-  return Status::ok();
+  return communicator.commit([&]() -> Status {
+    record(*member, call);
+    if (!member->isConnected())
+      COLL_TRY(awaitChannels(*member));
+    Arguments &arguments = member->arguments();
+    Instance &inst = member->instance(arguments.isInPlace());
+    arguments.args().inst =
+        reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
+    COLL_TRY(run(inst, kernel, arguments.args()));
+    communicator.board().leaveLaunch();
+    return Status::ok();
+  });
 }
 
 Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
@@ -147,10 +143,9 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   if (member->isConnected())
     return Status::ok();
   COLL_TRY(communicator.failWith(links.offer(member->channels())));
-  return awaitChannels(*member);
+  return communicator.commit([&] { return awaitChannels(*member); });
 }
 
-/// From here on peers rely on this rank, so every error ends the communicator.
 Status Lane::awaitChannels(Member &member) {
   const char *name = member.plan().plan().name;
   Position position;
@@ -173,10 +168,8 @@ Status Lane::awaitChannels(Member &member) {
                            status.text().c_str(), name,
                            communicator.hangReport().c_str())
                  .withPeer(status.peer());
-  if (status.code() == COLL_NO_MEMORY || status.code() == COLL_INVALID)
-    status = Status::error(COLL_SYSTEM, "%s", status.text().c_str());
   communicator.board().publishPosition(0, Position());
-  COLL_TRY(communicator.failWith(std::move(status)));
+  COLL_TRY(std::move(status));
   member.connect(links);
   return Status::ok();
 }

@@ -15,14 +15,14 @@
 //   5. first launch of a member: wait for the peers' channels
 //   6. run the blocks
 //
-// Errors of steps 1 to 3 leave the communicator as it was.  Later ones end it,
-// since peers have begun to rely on this rank.
+// Errors of steps 1 to 3 leave the communicator as it was, but for an offer
+// that is made and does not reach its peer.  Later ones end it, also lack of
+// memory, since peers have begun to rely on this rank.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_CORE_LANE_H
 #define COLL_RUNTIME_CORE_LANE_H
 
-#include "runtime/core/ForkMark.h"
 #include "runtime/core/LanePlan.h"
 #include "runtime/core/Workers.h"
 
@@ -97,7 +97,6 @@ private:
   uint32_t hostIsa;
   const StreamRules streams;
   std::array<Spinning, kMaxBlocks> spinning;
-  ForkMark process;
   std::atomic<uint32_t> occupied{0};
   Channels links;
   Scratch memory; // outlives the members, which give it back

@@ -9,10 +9,8 @@ using namespace coll;
 /// Is everything there that a lane looks into?
 static Status checkPointers(const coll_plan *plan, const coll_call *call,
                             const coll_comm *comm) {
-  const char *missing = !comm   ? "the communicator"
-                        : !plan ? "the plan"
-                        : !call ? "the call"
-                                : nullptr;
+  COLL_TRY(checkHandle(comm));
+  const char *missing = !plan ? "the plan" : !call ? "the call" : nullptr;
   return missing ? Status::error(COLL_INVALID, "%s is null", missing)
                  : Status::ok();
 }

@@ -137,7 +137,8 @@ Status meetAsGuest(const MeetingRequest &request) {
   // A root that has closed already may have said why.
   if (!told.isOk() && told.code() != COLL_PEER_LOST)
     return std::move(told).withContext("rank 0");
-  Status assembled = assemble(request, socket.get(), meeting);
+  Status assembled =
+      catchNoMemory([&] { return assemble(request, socket.get(), meeting); });
   if (!assembled.isOk()) {
     // For the others; the root may be what failed, so nobody waits for it.
     Status ignored;

@@ -140,33 +140,24 @@ Status decodeRefusal(std::span<const std::byte> bytes) {
 // Sockets
 //===----------------------------------------------------------------------===//
 
-static constexpr int pollSliceMs = 1000;
-
 Status putFrame(int socket, uint16_t kind, std::span<const std::byte> bytes,
                 std::span<const int> fds, Deadline deadline) {
-  bool hadRoom = false;
-  while (true) {
-    Status status;
-    switch (sendFrame(socket, kind, 0, bytes, fds, status)) {
-    case FrameResult::Ok:
-      return Status::ok();
-    case FrameResult::Closed:
-      return Status::error(COLL_PEER_LOST, "the connection has closed");
-    case FrameResult::Failed:
-      return status;
-    case FrameResult::WouldBlock:
-      break;
-    }
-    if (deadline.hasPassed())
-      return Status::error(COLL_TIMEOUT, "the other end does not read");
-    if (hadRoom) // the socket is writable: descriptors under way are too many
-      usleep(1000);
-    pollfd writable = {socket, POLLOUT, 0};
-    hadRoom = poll(&writable, 1, deadline.pollMs(pollSliceMs)) > 0;
+  Status status;
+  switch (sendFrameUntil(socket, kind, 0, bytes, fds, deadline, status)) {
+  case FrameResult::Ok:
+    return Status::ok();
+  case FrameResult::Closed:
+    return Status::error(COLL_PEER_LOST, "the connection has closed");
+  case FrameResult::Failed:
+    return status;
+  case FrameResult::WouldBlock:
+    break;
   }
+  return Status::error(COLL_TIMEOUT, "the other end does not read");
 }
 
 Status takeFrame(int socket, Deadline deadline, Frame &frame) {
+  constexpr int sliceMs = 1000;
   while (true) {
     Status status;
     switch (receiveFrame(socket, frame, status)) {
@@ -182,7 +173,7 @@ Status takeFrame(int socket, Deadline deadline, Frame &frame) {
     if (deadline.hasPassed())
       return Status::error(COLL_TIMEOUT, "no answer");
     pollfd readable = {socket, POLLIN, 0};
-    poll(&readable, 1, deadline.pollMs(pollSliceMs));
+    poll(&readable, 1, deadline.pollMs(sliceMs));
   }
 }
 

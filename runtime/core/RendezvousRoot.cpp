@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 namespace coll {
 
@@ -42,6 +43,7 @@ private:
   void removeSocket();
   Status gather();
   Status acceptGuests();
+  Status hear(Guest &guest, bool &isSomeoneNew);
   Status hearPending(bool &isSomeoneNew);
   Status hearGuests();
   Status admit(Guest &&guest, Frame frame);
@@ -142,10 +144,7 @@ Status Root::admit(Guest &&guest, Frame frame) {
   if (!Hello::decode(frame.message.bytes, hello) ||
       (hello.version == kProtocolVersion && (fds.empty() || fds.size() > 2)))
     return Status::ok(); // no rank of coll; closing it tells it so
-  if (Status checked = checkHello(hello); !checked.isOk()) {
-    pending.push_back(std::move(guest)); // to be told with all others
-    return checked;
-  }
+  COLL_TRY(checkHello(hello));
   guest.isIn = true;
   guest.hello = hello;
   guest.board = std::move(fds[0]);
@@ -156,34 +155,35 @@ Status Root::admit(Guest &&guest, Frame frame) {
   return Status::ok();
 }
 
-/// Reads what connections without a name have to say.
+/// Reads what a connection without a name has to say.
+Status Root::hear(Guest &guest, bool &isSomeoneNew) {
+  Frame frame;
+  Status status;
+  FrameResult taken = receiveFrame(guest.socket.get(), frame, status);
+  if (taken == FrameResult::WouldBlock) {
+    if (monotonicNs() - guest.sinceNs < maxPendingNs)
+      pending.push_back(std::move(guest));
+    return Status::ok();
+  }
+  if (taken == FrameResult::Failed && status.code() == COLL_NO_MEMORY)
+    return std::move(status).withContext("rank 0");
+  if (taken != FrameResult::Ok || frame.kind != HelloKind)
+    return Status::ok(); // a probe, or no rank of coll
+  isSomeoneNew = true;
+  return admit(std::move(guest), std::move(frame));
+}
+
 Status Root::hearPending(bool &isSomeoneNew) {
   isSomeoneNew = false;
-  std::vector<Guest> heard = std::move(pending);
-  pending.clear();
+  std::vector<Guest> rest;
+  rest.reserve(maxPending); // so that nobody is lost for lack of memory
+  std::vector<Guest> heard = std::exchange(pending, std::move(rest));
   Status result;
   for (Guest &guest : heard) {
-    if (!result.isOk()) { // the rest is still to be told so
+    if (result.isOk())
+      result = catchNoMemory([&] { return hear(guest, isSomeoneNew); });
+    if (!result.isOk() && guest.socket.isValid()) // to be told with all others
       pending.push_back(std::move(guest));
-      continue;
-    }
-    Frame frame;
-    Status status;
-    FrameResult taken = receiveFrame(guest.socket.get(), frame, status);
-    if (taken == FrameResult::WouldBlock) {
-      if (monotonicNs() - guest.sinceNs < maxPendingNs)
-        pending.push_back(std::move(guest));
-      continue;
-    }
-    if (taken == FrameResult::Failed && status.code() == COLL_NO_MEMORY) {
-      result = std::move(status).withContext("rank 0");
-      pending.push_back(std::move(guest));
-      continue;
-    }
-    if (taken != FrameResult::Ok || frame.kind != HelloKind)
-      continue; // a probe, or no rank of coll
-    result = admit(std::move(guest), std::move(frame));
-    isSomeoneNew = true;
   }
   return result;
 }
@@ -225,6 +225,7 @@ Status Root::neverCame() const {
 
 Status Root::gather() {
   constexpr int sliceMs = 1000; // pending connections grow old without events
+  pending.reserve(maxPending);
   while (numIn != request.nranks) {
     short open = pending.size() < maxPending ? POLLIN : 0;
     std::vector<pollfd> ready = {{listener.get(), open, 0}};
@@ -398,7 +399,7 @@ Status Root::meet() {
     COLL_TRY(request.build(meeting));
     return awaitReady();
   };
-  if (Status status = run(); !status.isOk()) {
+  if (Status status = catchNoMemory(run); !status.isOk()) {
     refuseAll(status);
     return status;
   }

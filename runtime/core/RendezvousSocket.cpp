@@ -76,15 +76,16 @@ static int listenerOf(const sockaddr_un &address) {
 static void removeStaleSockets(const UniqueFd &directory,
                                const std::string &path) {
   constexpr int maxEntries = 1024;
-  int copy = fcntl(directory.get(), F_DUPFD_CLOEXEC, 0);
-  DIR *entries = copy < 0 ? nullptr : fdopendir(copy);
-  if (!entries) {
-    UniqueFd(copy).reset();
+  UniqueFd copy(fcntl(directory.get(), F_DUPFD_CLOEXEC, 0));
+  // It holds the lock as well, so it must not be left open.
+  std::unique_ptr<DIR, int (*)(DIR *)> entries(
+      copy.isValid() ? fdopendir(copy.get()) : nullptr, closedir);
+  if (!entries)
     return; // a leftover of our own name is an error of bind
-  }
-  rewinddir(entries);
+  copy.release();
+  rewinddir(entries.get());
   for (int i = 0; i != maxEntries; ++i) {
-    const dirent *entry = readdir(entries);
+    const dirent *entry = readdir(entries.get());
     if (!entry)
       break;
     sockaddr_un address = {};
@@ -96,7 +97,6 @@ static void removeStaleSockets(const UniqueFd &directory,
     if (listenerOf(address) == -1)
       unlinkat(directory.get(), entry->d_name, 0);
   }
-  closedir(entries);
 }
 
 Status openListener(const MeetingRequest &request, sockaddr_un &address,

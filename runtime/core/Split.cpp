@@ -234,7 +234,8 @@ Status CommunicatorFactory::split(Communicator &parent, int color, int key,
   result.reset();
   COLL_TRY(parent.status());
   uint64_t number = ++parent.numSplits;
-  auto run = [&]() -> Status {
+  // Others wait for this rank, so that no error leaves the parent as it was.
+  return parent.commit([&]() -> Status {
     Splitter splitter(parent, number);
     std::vector<Choice> table;
     COLL_TRY(splitter.exchangeChoices({color < 0 ? -1 : color, key}, table));
@@ -254,16 +255,7 @@ Status CommunicatorFactory::split(Communicator &parent, int color, int key,
     COLL_TRY(splitter.connect(group, meeting.membership.rank, meeting));
     return assemble(parent.env, parent.waitNs, parent.initNs,
                     std::move(meeting), result);
-  };
-  Status status = run();
-  if (status.isOk())
-    return status;
-  // Others wait for this rank: end the parent, also for lack of memory.
-  Error error = status.toError();
-  if (error.status == COLL_NO_MEMORY)
-    error.status = COLL_SYSTEM;
-  parent.fail(std::move(error));
-  return parent.status();
+  });
 }
 
 } // namespace coll

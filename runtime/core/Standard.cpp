@@ -33,8 +33,7 @@ struct StandardCall {
 } // namespace
 
 Status StandardCall::launchOn(coll_comm *comm, coll_stream stream) const {
-  if (!comm)
-    return Status::error(COLL_INVALID, "the communicator is null");
+  COLL_TRY(checkHandle(comm));
   if (contract.reduces && op == COLL_PREMUL_SUM)
     return Status::error(COLL_INVALID,
                          "premul_sum takes a factor: call coll_launch");
@@ -237,8 +236,7 @@ coll_status coll_alltoallv(const void *in, const size_t *send_counts,
                            coll_dtype dtype, coll_comm *comm,
                            coll_stream stream) {
   return guarded([&]() -> Status {
-    if (!comm)
-      return Status::error(COLL_INVALID, "the communicator is null");
+    COLL_TRY(checkHandle(comm));
     Lane &lane = Lane::of(*comm);
     std::span<size_t> given = lane.countSpace();
     COLL_TRY(orderCounts(comm->rank(), comm->size(), send_counts, recv_counts,

@@ -50,34 +50,81 @@ std::string format(const char *format, ...) {
   return text;
 }
 
-Status Status::error(coll_status code, const char *format, ...) {
+//===----------------------------------------------------------------------===//
+// Status
+//===----------------------------------------------------------------------===//
+
+/// The error of a code when there is no memory for one.  Its text is so short
+/// that it lies in the string itself.
+const Error *Status::spare(coll_status code) noexcept {
+  struct Table {
+    Error errors[COLL_OVERLAP + 1];
+    Table() noexcept {
+      for (int code = COLL_OK; code <= COLL_OVERLAP; ++code) {
+        errors[code].status = coll_status(code);
+        errors[code].text = "out of memory";
+      }
+    }
+  };
+  static const Table table;
+  return &table.errors[code];
+}
+
+void Status::Release::operator()(const Error *error) const noexcept {
+  if (error != spare(error->status))
+    delete error;
+}
+
+/// The error if it may be changed, else null.
+Error *Status::own() const noexcept {
+  bool isShared = !body || body.get() == spare(body->status);
+  return isShared ? nullptr : const_cast<Error *>(body.get());
+}
+
+// All of the following begin with an error that needs no memory and put a
+// better one in its place, if they can.
+
+Status Status::error(coll_status code, const char *format, ...) noexcept {
   assert(code != COLL_OK && "an error needs a code");
-  Status status;
-  status.body = std::make_unique<Error>();
-  status.body->status = code;
+  Status status(spare(code));
   va_list arguments;
   va_start(arguments, format);
-  status.body->text = formatList(format, arguments);
+  try {
+    status.body.reset(
+        new Error{code, -1, -1, "", formatList(format, arguments)});
+  } catch (const std::bad_alloc &) {
+  }
   va_end(arguments);
   return status;
 }
 
-Status Status::system(int errnoValue, const char *format, ...) {
-  Status status;
-  status.body = std::make_unique<Error>();
-  status.body->status = errnoValue == ENOMEM || errnoValue == ENOSPC
-                            ? COLL_NO_MEMORY
-                            : COLL_SYSTEM;
+Status Status::system(int errnoValue, const char *format, ...) noexcept {
+  coll_status code = errnoValue == ENOMEM || errnoValue == ENOSPC
+                         ? COLL_NO_MEMORY
+                         : COLL_SYSTEM;
+  Status status(spare(code));
+  char buffer[128] = "";
+  const char *reason =
+      errnoText(strerror_r(errnoValue, buffer, sizeof buffer), buffer);
   va_list arguments;
   va_start(arguments, format);
-  status.body->text = formatList(format, arguments);
+  try {
+    std::string text = formatList(format, arguments) + ": " + reason;
+    if (errnoValue == EMFILE)
+      text += " (raise the limit: ulimit -n)";
+    status.body.reset(new Error{code, -1, -1, "", std::move(text)});
+  } catch (const std::bad_alloc &) {
+  }
   va_end(arguments);
-  char buffer[128] = "";
-  status.body->text +=
-      std::string(": ") +
-      errnoText(strerror_r(errnoValue, buffer, sizeof buffer), buffer);
-  if (errnoValue == EMFILE)
-    status.body->text += " (raise the limit: ulimit -n)";
+  return status;
+}
+
+Status Status::fromError(const Error &error) noexcept {
+  Status status(spare(error.status));
+  try {
+    status.body.reset(new Error(error));
+  } catch (const std::bad_alloc &) {
+  }
   return status;
 }
 
@@ -91,50 +138,56 @@ const std::string &Status::where() const {
   return body ? body->where : none;
 }
 
-Status Status::withPeer(int peer) && {
-  if (body)
-    body->peer = peer;
+Status Status::withPeer(int peer) && noexcept {
+  if (Error *error = own())
+    error->peer = peer;
   return std::move(*this);
 }
 
-Status Status::withWhere(std::string where) && {
-  if (body)
-    body->where = std::move(where);
+Status Status::withWhere(std::string where) && noexcept {
+  if (Error *error = own())
+    error->where = std::move(where);
   return std::move(*this);
 }
 
-Status Status::withContext(const char *format, ...) && {
-  if (body) {
+Status Status::withContext(const char *format, ...) && noexcept {
+  if (Error *error = own()) {
     va_list arguments;
     va_start(arguments, format);
-    body->text = formatList(format, arguments) + ": " + body->text;
+    try {
+      error->text = formatList(format, arguments) + ": " + error->text;
+    } catch (const std::bad_alloc &) {
+    }
     va_end(arguments);
   }
   return std::move(*this);
 }
 
-Error Status::toError() const {
+Status Status::withCode(coll_status code) && noexcept {
+  if (Error *error = own())
+    error->status = code;
+  else if (body)
+    body.reset(spare(code));
+  return std::move(*this);
+}
+
+Error Status::toError() && noexcept {
   assert(body && "COLL_OK is no error");
-  return *body;
+  if (Error *error = own())
+    return std::move(*error);
+  return *body; // a short text is copied without memory
 }
 
-Status Status::fromError(const Error &error) {
-  Status status;
-  status.body = std::make_unique<Error>(error);
-  return status;
-}
-
-coll_status report(const Status &status) {
+coll_status report(const Status &status) noexcept {
   if (status.isOk())
     return COLL_OK;
   lastError.constant = nullptr;
-  lastError.text = status.text();
+  try {
+    lastError.text = status.text();
+  } catch (const std::bad_alloc &) {
+    lastError.constant = coll_status_string(status.code());
+  }
   return status.code();
-}
-
-coll_status reportNoMemory() noexcept {
-  lastError.constant = "out of memory";
-  return COLL_NO_MEMORY;
 }
 
 } // namespace coll

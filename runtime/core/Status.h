@@ -6,7 +6,8 @@
 // A Status does not end a communicator; Communicator::fail does.
 //
 // Texts are lower case, without a full stop, and may be formed with printf's
-// formats.  Building a Status allocates only when it is an error.
+// formats.  Building a Status allocates only when it is an error, and never
+// throws: without memory for its text an error still has its code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_CORE_STATUS_H
@@ -15,6 +16,7 @@
 #include "coll/coll.h"
 
 #include <memory>
+#include <new>
 #include <string>
 
 namespace coll {
@@ -33,11 +35,11 @@ public:
   Status() = default; ///< COLL_OK
 
   static Status ok() { return {}; }
-  static Status error(coll_status code, const char *format, ...)
+  static Status error(coll_status code, const char *format, ...) noexcept
       __attribute__((format(printf, 2, 3)));
   /// COLL_SYSTEM (or COLL_NO_MEMORY for ENOMEM and ENOSPC) with the text of
   /// `errnoValue` behind the formatted text: "cannot map ring: Out of memory".
-  static Status system(int errnoValue, const char *format, ...)
+  static Status system(int errnoValue, const char *format, ...) noexcept
       __attribute__((format(printf, 2, 3)));
 
   bool isOk() const { return !body; }
@@ -47,19 +49,30 @@ public:
   int peer() const { return body ? body->peer : -1; }
   const std::string &where() const;
 
-  /// The same error, about this peer or place; no-ops on COLL_OK.
-  Status withPeer(int peer) &&;
-  Status withWhere(std::string where) &&;
+  /// The same error, about this peer or place; no-ops on COLL_OK, and on an
+  /// error for whose text there was no memory.
+  Status withPeer(int peer) && noexcept;
+  Status withWhere(std::string where) && noexcept;
   /// The same error with "PREFIX: " before its text.
-  Status withContext(const char *format,
-                     ...) &&__attribute__((format(printf, 2, 3)));
+  Status withContext(const char *format, ...) && noexcept
+      __attribute__((format(printf, 2, 3)));
+  /// The same error under another code.
+  Status withCode(coll_status code) && noexcept;
 
   /// The record to hand to Communicator::fail.  Not for COLL_OK.
-  Error toError() const;
-  static Status fromError(const Error &error);
+  Error toError() && noexcept;
+  static Status fromError(const Error &error) noexcept;
 
 private:
-  std::unique_ptr<Error> body; // null: COLL_OK
+  /// Errors that were made when there was no memory share constants.
+  struct Release {
+    void operator()(const Error *error) const noexcept;
+  };
+  static const Error *spare(coll_status code) noexcept;
+  explicit Status(const Error *error) noexcept : body(error) {}
+  Error *own() const noexcept;
+
+  std::unique_ptr<const Error, Release> body; // null: COLL_OK
 };
 
 /// printf into a std::string.
@@ -68,11 +81,17 @@ std::string format(const char *format, ...)
 
 /// Leaves the text for coll_last_error() of this thread and returns the code.
 /// Every extern "C" function that can fail ends in this.
-coll_status report(const Status &status);
+coll_status report(const Status &status) noexcept;
 
-/// Leaves one text for coll_last_error() when memory is exhausted; allocates
-/// nothing.  For the std::bad_alloc handler of extern "C" functions.
-coll_status reportNoMemory() noexcept;
+/// Runs a body, and makes lack of memory a Status like its other errors.  No
+/// other exception can come from this library.
+template <typename Body> Status catchNoMemory(Body &&body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return Status::error(COLL_NO_MEMORY, "out of memory");
+  }
+}
 
 } // namespace coll
 

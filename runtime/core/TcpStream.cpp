@@ -49,12 +49,12 @@ Status TcpAddress::resolve(const std::string &text, TcpAddress &result) {
   if (failure != 0)
     return Status::error(COLL_INVALID, "'%s' cannot be resolved: %s",
                          text.c_str(), gai_strerror(failure));
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   result.text = text;
   std::span bytes(reinterpret_cast<const std::byte *>(found->ai_addr),
                   found->ai_addrlen);
   result.sockaddrBytes.assign(bytes.begin(), bytes.end());
   result.isLoopback = isLoopbackAddress(found->ai_addr);
-  freeaddrinfo(found);
   return Status::ok();
 }
 

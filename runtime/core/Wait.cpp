@@ -30,7 +30,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <new>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -66,8 +65,8 @@ public:
     how = condition;
   }
   bool spin();
-  uint32_t climb();
-  uint32_t fail(Status status);
+  Status climb();
+  uint32_t end(Status status) noexcept;
   Status mismatch(uint32_t wantSig, uint32_t haveSig) const;
 
 private:
@@ -186,8 +185,8 @@ Status Waiting::timeout(uint64_t waitedNs) const {
       .withWhere(step.where);
 }
 
-/// Yields and sleeps.  0: the word has its value.
-uint32_t Waiting::climb() {
+/// Yields and sleeps until the word has its value.
+Status Waiting::climb() {
   __atomic_store_n(&line.progress, progress, __ATOMIC_RELAXED);
   const uint64_t start = monotonicNs();
   __atomic_store_n(&line.wait_since, start, __ATOMIC_RELAXED);
@@ -201,17 +200,17 @@ uint32_t Waiting::climb() {
       if (isAdaptive)
         adaptSpins(waited, lostCores() != lostBefore);
       leave();
-      return 0;
+      return Status::ok();
     }
     if (comm.isAborted())
-      return fail(Status::ok());
+      return comm.status();
     lane.channels().transport().progress();
     uint64_t now = monotonicNs();
     waited += std::min(now - last, longestStepNs);
     last = now;
     if (waited > inst.dev.deadline_ns) {
       show(start);
-      return fail(timeout(waited));
+      return timeout(waited);
     }
     if (waited < yieldNs) {
       sched_yield();
@@ -221,7 +220,7 @@ uint32_t Waiting::climb() {
       nextLook = waited + lookAroundNs;
       show(start);
       if (Status status = lookAround(); !status.isOk())
-        return fail(std::move(status).withWhere(text().where));
+        return std::move(status).withWhere(text().where);
     }
     timespec pause = {0, long(std::min(sleepNs, inst.dev.deadline_ns / 4 + 1))};
     nanosleep(&pause, nullptr);
@@ -229,13 +228,14 @@ uint32_t Waiting::climb() {
   }
 }
 
-/// Marks the block as failed; an OK status means that the error stands already.
-/// The position stays on the board, so that later reports can tell.
-uint32_t Waiting::fail(Status status) {
+/// What kernels are told: 0, go on.  On an error, which ends the communicator,
+/// the block is marked as failed, and the position stays on the board, so that
+/// later reports can tell.
+uint32_t Waiting::end(Status status) noexcept {
+  if (status.isOk())
+    return 0;
   __atomic_store_n(&line.result, 1, __ATOMIC_RELAXED);
-  if (status.code() == COLL_NO_MEMORY || status.code() == COLL_INVALID)
-    status = Status::error(COLL_SYSTEM, "%s", status.text().c_str());
-  (void)comm.failWith(std::move(status));
+  (void)comm.endWith(std::move(status));
   return 1;
 }
 
@@ -251,20 +251,6 @@ Status Waiting::mismatch(uint32_t wantSig, uint32_t haveSig) const {
       .withWhere(this->text().where);
 }
 
-/// Generated code cannot be unwound through.
-template <typename Function>
-uint32_t withoutExceptions(Communicator &comm, Function body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    Error error;
-    error.status = COLL_SYSTEM;
-    error.text = "out of memory"; // short enough to need none
-    comm.fail(std::move(error));
-    return 1;
-  }
-}
-
 } // namespace
 } // namespace coll
 
@@ -278,14 +264,12 @@ uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block,
   waiting.setWord(word, want, how);
   if (waiting.spin())
     return 0;
-  return withoutExceptions(Instance::of(inst).lane->comm(),
-                           [&] { return waiting.climb(); });
+  return waiting.end(catchNoMemory([&] { return waiting.climb(); }));
 }
 
 uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
                               uint64_t progress, uint32_t want, uint32_t have) {
   Waiting waiting(inst, block, progress);
-  return withoutExceptions(Instance::of(inst).lane->comm(), [&] {
-    return waiting.fail(waiting.mismatch(want, have));
-  });
+  return waiting.end(
+      catchNoMemory([&] { return waiting.mismatch(want, have); }));
 }

@@ -8,38 +8,24 @@
 
 #include "runtime/core/Workers.h"
 #include "runtime/core/Pause.h"
+#include "runtime/core/Thread.h"
 
 #include <cassert>
-#include <csignal>
-#include <pthread.h>
 #include <sched.h>
-#include <system_error>
 #include <unistd.h>
 
 namespace coll {
 
 Status Workers::reserve(uint32_t blocks) {
-  // Signals of the application are not for threads that it does not know.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failure = 0;
-  try {
-    while (failure == 0 && workers.size() + 1 < blocks) {
-      auto worker = std::make_unique<Worker>();
-      worker->block = uint32_t(workers.size()) + 1;
-      worker->thread = std::thread([this, w = worker.get()] { loop(*w); });
-      pthread_setname_np(worker->thread.native_handle(),
-                         format("coll-block-%u", worker->block).c_str());
-      workers.push_back(std::move(worker));
-    }
-  } catch (const std::system_error &error) {
-    failure = error.code().value();
+  workers.reserve(blocks); // a thread that runs must find its place
+  while (workers.size() + 1 < blocks) {
+    auto worker = std::make_unique<Worker>();
+    worker->block = uint32_t(workers.size()) + 1;
+    COLL_TRY(startThread(
+        format("coll-block-%u", worker->block).c_str(),
+        [this, w = worker.get()] { loop(*w); }, worker->thread));
+    workers.push_back(std::move(worker));
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failure)
-    return Status::system(failure, "cannot start a thread for block %zu",
-                          workers.size() + 1);
   return Status::ok();
 }
 

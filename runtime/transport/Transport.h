@@ -63,8 +63,8 @@ public:
 
   /// Makes this rank's halves of these channels, at most kMaxChannelsPerOffer,
   /// all with one peer, none offered before.  On success they are offered, and
-  /// `fds` and `bytes` are to be sent to the peer.  COLL_NO_MEMORY leaves them
-  /// as they were.
+  /// `fds` and `bytes` are to be sent to the peer.  COLL_NO_MEMORY and
+  /// std::bad_alloc leave them as they were.
   virtual Status offer(int peer, std::span<Channel *const> channels,
                        Message &message) = 0;
 

@@ -69,8 +69,10 @@ Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
   }
   bytes = roundToPages(bytes);
 
+  // All that may fail comes first: then the channels are offered.
   UniqueFd fd;
-  Mapping mapping;
+  Mapping &mapping = mappings.emplace_back();
+  message.fds.reserve(1);
   COLL_TRY(createSealedMemory("coll-channels", bytes, fd));
   COLL_TRY(Mapping::map(fd, 0, bytes, Mapping::ReadWrite, mapping));
   auto *base = static_cast<std::byte *>(mapping.get());
@@ -83,15 +85,15 @@ Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
   writer.write<uint64_t>(bytes);
   writer.write<uint32_t>(uint32_t(channels.size()));
   for (size_t i = 0; i != channels.size(); ++i) {
-    Channel &channel = *channels[i];
-    writer.write<uint32_t>(channel.id.isSender);
-    writer.write<uint32_t>(channel.id.tag);
+    writer.write<uint32_t>(channels[i]->id.isSender);
+    writer.write<uint32_t>(channels[i]->id.tag);
     writer.write<uint64_t>(offsets[i]);
-    setEnd(channel, base + offsets[i], !channel.id.isSender);
-    channel.isOffered = true;
   }
-  mappings.push_back(std::move(mapping));
   message.bytes.assign(writer.bytes().begin(), writer.bytes().end());
+  for (size_t i = 0; i != channels.size(); ++i) {
+    setEnd(*channels[i], base + offsets[i], !channels[i]->id.isSender);
+    channels[i]->isOffered = true;
+  }
   message.fds.push_back(std::move(fd));
   return Status::ok();
 }

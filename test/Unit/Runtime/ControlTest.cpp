@@ -189,11 +189,11 @@ TEST_F(ControlTest, AStoppedPeerFillsUpAndTimesOut) {
     for (int i = 0; i != 1000 && status.isOk(); ++i)
       status = comm->control().send(1, kind, 0, large, {},
                                     Deadline::after(300'000'000));
-    std::string report = comm->hangReport();
+    std::string result = status.text() + " / " + comm->hangReport();
     kill(comm->control().peerPid(1), SIGCONT);
-    comm->fail(status.toError());
+    comm->fail(std::move(status).toError());
     coll_comm_destroy(comm);
-    return status.text() + " / " + report;
+    return result;
   });
   EXPECT_EQ(results[0], "rank 1 does not read its messages: it is stopped or "
                         "overloaded / rank 1 is stopped (by a signal)");

@@ -10,6 +10,7 @@
 #include "HandPlan.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace coll::test {
@@ -150,7 +151,10 @@ template <typename T, typename Combine> bool Block::runStep(Combine combine) {
   const bool isToken = step->head.shape == kTokenShape;
   const uint64_t sliceBytes = uint64_t(args.slice_units) * COLL_UNIT_BYTES;
   const uint32_t count = step->numSources + step->numSinks;
-  std::vector<char *> ports(count);
+  // As those that are generated, it must not throw, so it allocates nothing.
+  constexpr uint32_t maxPorts = 64;
+  char *ports[maxPorts];
+  assert(count <= maxPorts);
   slice = 0;
   for (uint64_t pos = 0; pos < bytes || (isToken && slice == 0);
        pos += sliceBytes, ++slice) {
