@@ -56,6 +56,7 @@ struct Membership {
   int rank = 0, nranks = 1;
   RingSizes rings;        ///< rank 0's, checked
   uint32_t hostCores = 1; ///< usable by all ranks of this host together
+  uint32_t commonIsa = 0; ///< the best that every rank runs kernels of
   bool streams = false;   ///< stores past the caches pay, rank 0 has measured
   uint64_t id = 0;        ///< names the communicator in texts and logs
 };
@@ -67,6 +68,7 @@ public:
   int size() const { return membership.nranks; }
   const RingSizes &rings() const { return membership.rings; }
   uint32_t hostCores() const { return membership.hostCores; }
+  uint32_t commonIsa() const { return membership.commonIsa; }
   /// Whether bulk slots are written past the caches; each rank's own affair.
   bool streams() const { return env.nonTemporal.value_or(membership.streams); }
   int hostRanks() const { return membership.nranks; } ///< all on one host yet

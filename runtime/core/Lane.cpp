@@ -5,6 +5,7 @@
 #include "runtime/core/Isa.h"
 #include "runtime/core/StreamProbe.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace coll {
@@ -41,8 +42,9 @@ uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
 // Launch
 //===----------------------------------------------------------------------===//
 
-/// Holds the lane for one launch or prepare.
-struct Lane::Occupancy {
+/// Holds the lane for one call.
+class Lane::Occupancy {
+public:
   explicit Occupancy(Lane &lane)
       : lane(lane),
         isOurs(lane.occupied.exchange(1, std::memory_order_acquire) == 0) {}
@@ -50,9 +52,26 @@ struct Lane::Occupancy {
     if (isOurs)
       lane.occupied.store(0, std::memory_order_release);
   }
+  /// COLL_OVERLAP, which ends the communicator, if another call holds it.
+  /// `what` is done with the plan or contract `name`: "launched".
+  Status check(const char *name, const char *what) const {
+    return isOurs ? Status::ok() : overlap(name, what);
+  }
+
+private:
+  Status overlap(const char *name, const char *what) const;
+
   Lane &lane;
   bool isOurs;
 };
+
+Status Lane::Occupancy::overlap(const char *name, const char *what) const {
+  return lane.communicator.failWith(Status::error(
+      COLL_OVERLAP,
+      "'%s' is %s while another call on this communicator is running: launches "
+      "at the same time need a communicator each (coll_comm_dup)",
+      name, what));
+}
 
 Status Lane::checkUsable() {
   return communicator.isAborted() ? communicator.status() : Status::ok();
@@ -97,13 +116,12 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
                     coll_stream stream) {
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
-  if (!occupancy.isOurs)
-    return communicator.failWith(Status::error(
-        COLL_OVERLAP,
-        "plan '%s' is launched while another launch of this communicator is "
-        "running: launches at the same time need a communicator each "
-        "(coll_comm_dup)",
-        plan.name));
+  COLL_TRY(occupancy.check(plan.name, "launched"));
+  return launchHeld(plan, call, stream);
+}
+
+Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
+                        coll_stream stream) {
   if (stream)
     return Status::error(COLL_INVALID,
                          "plan '%s' runs on the host: its stream is NULL",
@@ -131,12 +149,7 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
 Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
-  if (!occupancy.isOurs)
-    return communicator.failWith(
-        Status::error(COLL_OVERLAP,
-                      "plan '%s' is prepared while a launch of this "
-                      "communicator is running",
-                      plan.name));
+  COLL_TRY(occupancy.check(plan.name, "prepared"));
   Member *member = nullptr;
   coll_kernel_fn kernel = nullptr;
   COLL_TRY(enter(plan, call, member, kernel));
@@ -247,18 +260,19 @@ Status Lane::run(Instance &inst, coll_kernel_fn kernel, coll_args &args) {
 
 Status Lane::use(const coll_plan &plan) {
   COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  COLL_TRY(occupancy.check(plan.name, "put to use"));
   LanePlan *loaded = nullptr;
   COLL_TRY(find(plan, loaded));
-  used.push_back(&plan);
+  if (std::find(used.begin(), used.end(), loaded) != used.end())
+    return Status::ok();
+  if (used.size() == kMaxUsedPlans)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' would be one more than %zu in use on this "
+                         "communicator",
+                         plan.name, kMaxUsedPlans);
+  used.push_back(loaded);
   return Status::ok();
-}
-
-static bool hasKernel(const coll_plan &plan, coll_dtype dtype, coll_op op) {
-  for (const coll_kernel &k : std::span(plan.kernels, plan.nkernels))
-    if ((k.dtype == COLL_ANY || k.dtype == dtype) &&
-        (k.op == COLL_ANY || k.op == op || !plan.reduces))
-      return true;
-  return false;
 }
 
 static bool fits(const coll_plan &plan, const StandardContract &contract) {
@@ -268,29 +282,50 @@ static bool fits(const coll_plan &plan, const StandardContract &contract) {
          bool(plan.flags & COLL_PLAN_VCOUNTS) == contract.vectorCounts;
 }
 
-const coll_plan *Lane::best(const StandardContract &contract, uint64_t bytes,
-                            coll_dtype dtype, coll_op op) const {
-  const coll_plan *result = nullptr;
+/// Chooses by what all ranks share; null: there is no plan of this contract.
+LanePlan *Lane::best(const StandardContract &contract, uint64_t bytes,
+                     const coll_call &call) const {
+  LanePlan *result = nullptr;
   uint64_t least = UINT64_MAX;
-  for (const coll_plan *plan : used) {
-    if (!fits(*plan, contract))
+  for (LanePlan *loaded : used) {
+    const coll_plan &plan = loaded->plan();
+    if (!fits(plan, contract))
       continue;
     // Outside of all ranges the nearest one serves.  Another plan's lack of a
     // kernel is no reason to fail while there is one that has it.
-    uint64_t high = plan->sizes_hi ? plan->sizes_hi : UINT64_MAX;
-    uint64_t distance = bytes < plan->sizes_lo ? plan->sizes_lo - bytes
-                        : bytes >= high        ? bytes - high + 1
-                                               : 0;
+    uint64_t high = plan.sizes_hi ? plan.sizes_hi : UINT64_MAX;
+    uint64_t distance = bytes < plan.sizes_lo ? plan.sizes_lo - bytes
+                        : bytes >= high       ? bytes - high + 1
+                                              : 0;
     if (contract.vectorCounts)
       distance = 0; // bytes differ from rank to rank
-    if (!contract.anyType && !hasKernel(*plan, dtype, op))
+    coll_dtype dtype = call.dtype;
+    coll_op op = call.op;
+    if (contract.anyType ? !loaded->servesAllRanksWith(dtype, op)
+                         : !loaded->servesAllRanks(dtype, op))
       distance = UINT64_MAX - 1;
     if (distance < least) {
       least = distance;
-      result = plan;
+      result = loaded;
     }
   }
   return result;
+}
+
+Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
+                        coll_call call, coll_stream stream) {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  COLL_TRY(occupancy.check(contract.name, "launched"));
+  LanePlan *chosen = best(contract, bytes, call);
+  if (!chosen)
+    return Status::error(COLL_NO_PLAN,
+                         "no plan for %s is in use on this communicator "
+                         "(coll_use adds one, coll_launch takes any)",
+                         contract.name);
+  if (contract.anyType && !chosen->servesAllRanks(call.dtype, call.op))
+    (void)chosen->servesAllRanksWith(call.dtype, call.op);
+  return launchHeld(chosen->plan(), call, stream);
 }
 
 } // namespace coll

@@ -40,6 +40,9 @@ struct StandardContract {
   bool anyType = false; ///< no data, so any kernel does
 };
 
+/// Plans that a lane chooses from for the standard contracts.
+inline constexpr size_t kMaxUsedPlans = 256;
+
 class Lane final : public LaneBase {
 public:
   static Status create(Communicator &comm, std::unique_ptr<LaneBase> &result);
@@ -49,12 +52,12 @@ public:
                 coll_stream stream);
   Status prepare(const coll_plan &plan, const coll_call &call);
 
-  /// Registers a plan for the standard contracts.
+  /// Registers a plan for the standard contracts; again is as good as once.
   Status use(const coll_plan &plan);
-  /// The registered plan of this contract whose `sizes` suit `bytes` best among
-  /// those that have kernels for dtype and op; null: there is none.
-  const coll_plan *best(const StandardContract &contract, uint64_t bytes,
-                        coll_dtype dtype, coll_op op) const;
+  /// Launches the registered plan of this contract whose `sizes` suit `bytes`
+  /// best among those that have kernels for the call on all ranks.
+  Status launchBest(const StandardContract &contract, uint64_t bytes,
+                    coll_call call, coll_stream stream);
   /// Room for the counts that a call of an alltoallv is given.
   std::span<size_t> countSpace() { return countMemory; }
 
@@ -80,8 +83,12 @@ public:
 
 private:
   Lane(Communicator &comm, uint32_t isa);
-  struct Occupancy;
+  class Occupancy;
   Status checkUsable();
+  Status launchHeld(const coll_plan &plan, const coll_call &call,
+                    coll_stream stream);
+  LanePlan *best(const StandardContract &contract, uint64_t bytes,
+                 const coll_call &call) const;
   Status enter(const coll_plan &plan, const coll_call &call, Member *&member,
                coll_kernel_fn &kernel);
   Status find(const coll_plan &plan, LanePlan *&result);
@@ -102,7 +109,7 @@ private:
   Scratch memory; // outlives the members, which give it back
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
   LanePlan *lastPlan = nullptr; ///< most launches repeat the one before
-  std::vector<const coll_plan *> used;
+  std::vector<LanePlan *> used;
   std::vector<size_t> countMemory;
   uint32_t launchSig = 0; ///< of the launch on the board
   Workers workers;        // ended first

@@ -40,30 +40,53 @@ Status LanePlan::create(Lane &lane, const coll_plan &plan,
   std::unique_ptr<LanePlan> loaded(new LanePlan(plan, *ranks));
   loaded->stepChunks = coll::maxStepChunks(*ranks);
   loaded->members.resize(ranks->nmembers);
-  loaded->chooseKernels(lane.isa());
+  loaded->chooseKernels(lane.isa(), loaded->kernels);
+  loaded->chooseKernels(lane.comm().commonIsa(), loaded->commonKernels);
   result = std::move(loaded);
   return Status::ok();
 }
 
+static bool isForDtype(const coll_kernel &kernel, uint32_t dtype) {
+  return kernel.dtype == COLL_ANY || kernel.dtype == dtype;
+}
+
+static bool isForOp(const coll_plan &plan, const coll_kernel &kernel,
+                    uint32_t op) {
+  return !plan.reduces || kernel.op == COLL_ANY || kernel.op == op;
+}
+
 /// For every dtype and op the variant of the highest instruction set that runs.
-void LanePlan::chooseKernels(uint32_t isa) {
-  int chosen[kNumDtypes][kNumOps];
-  for (auto &row : chosen)
+void LanePlan::chooseKernels(uint32_t isa, Kernels &chosen) const {
+  int best[kNumDtypes][kNumOps];
+  for (auto &row : best)
     for (int &entry : row)
       entry = -1;
-  for (uint32_t k = 0; k != source.nkernels; ++k) {
-    const coll_kernel &kernel = source.kernels[k];
+  for (const coll_kernel &kernel : std::span(source.kernels, source.nkernels)) {
     if (!canRun(kernel.isa, isa))
       continue;
     for (uint32_t dtype = 0; dtype != kNumDtypes; ++dtype)
       for (uint32_t op = 0; op != kNumOps; ++op)
-        if ((kernel.dtype == COLL_ANY || kernel.dtype == dtype) &&
-            (kernel.op == COLL_ANY || kernel.op == op) &&
-            int(kernel.isa) > chosen[dtype][op]) {
-          chosen[dtype][op] = kernel.isa;
-          kernels[dtype][op] = kernel.fn;
+        if (isForDtype(kernel, dtype) && isForOp(source, kernel, op) &&
+            int(kernel.isa) > best[dtype][op]) {
+          best[dtype][op] = kernel.isa;
+          chosen[dtype][op] = kernel.fn;
         }
   }
+}
+
+bool LanePlan::servesAllRanks(uint32_t dtype, uint32_t op) const {
+  return dtype < kNumDtypes && op < kNumOps && commonKernels[dtype][op];
+}
+
+bool LanePlan::servesAllRanksWith(coll_dtype &dtype, coll_op &op) const {
+  for (uint32_t d = 0; d != kNumDtypes; ++d)
+    for (uint32_t o = 0; o != kNumOps; ++o)
+      if (commonKernels[d][o]) {
+        dtype = coll_dtype(d);
+        op = coll_op(o);
+        return true;
+      }
+  return false;
 }
 
 Status LanePlan::kernel(const coll_call &call, coll_kernel_fn &fn) const {
@@ -80,8 +103,8 @@ Status LanePlan::kernel(const coll_call &call, coll_kernel_fn &fn) const {
 Status LanePlan::missingKernel(const coll_call &call) const {
   bool hasDtype = false, hasOp = false, hasBoth = false;
   for (const coll_kernel &k : std::span(source.kernels, source.nkernels)) {
-    bool isDtype = k.dtype == COLL_ANY || k.dtype == call.dtype;
-    bool isOp = !source.reduces || k.op == COLL_ANY || k.op == call.op;
+    bool isDtype = isForDtype(k, call.dtype);
+    bool isOp = isForOp(source, k, call.op);
     hasDtype |= isDtype;
     hasOp |= isOp;
     hasBoth |= isDtype && isOp;

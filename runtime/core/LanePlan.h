@@ -98,6 +98,11 @@ public:
 
   /// The kernel for a call.  COLL_INVALID names the flag that was missing.
   Status kernel(const coll_call &call, coll_kernel_fn &fn) const;
+  /// Has every rank a kernel for these?  The same answer on all ranks, though
+  /// their kernels may be of different instruction sets.
+  bool servesAllRanks(uint32_t dtype, uint32_t op) const;
+  /// A dtype and an op that this holds for; false: there is none.
+  bool servesAllRanksWith(coll_dtype &dtype, coll_op &op) const;
 
   /// Finds or makes the member for these launch values.
   Status member(Lane &lane, const int *launch, Member *&result);
@@ -105,14 +110,17 @@ public:
 private:
   LanePlan(const coll_plan &source, const coll_plan_ranks &table)
       : source(source), table(table) {}
-  void chooseKernels(uint32_t isa);
+  using Kernels = coll_kernel_fn[kNumDtypes][kNumOps];
+  void chooseKernels(uint32_t isa, Kernels &chosen) const;
   Status missingKernel(const coll_call &call) const;
 
   const coll_plan &source;
   const coll_plan_ranks &table;
   std::vector<uint32_t> stepChunks;
   /// By dtype and, when the contract reduces, op; null: not in the object.
-  coll_kernel_fn kernels[kNumDtypes][kNumOps] = {};
+  Kernels kernels = {};
+  /// What this rank would take if it ran only what all ranks run.
+  Kernels commonKernels = {};
   std::vector<std::unique_ptr<Member>> members;
 };
 

@@ -109,6 +109,7 @@ static Status assemble(const MeetingRequest &request, int socket,
     return unexpected(frame);
   meeting.membership.rings = welcome.rings;
   meeting.membership.hostCores = welcome.hostCores;
+  meeting.membership.commonIsa = welcome.commonIsa;
   meeting.membership.streams = welcome.streams;
   meeting.membership.id = welcome.id;
   for (int peer = 1; peer != request.nranks; ++peer) {

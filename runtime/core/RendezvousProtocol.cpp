@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/RendezvousProtocol.h"
+#include "runtime/core/Isa.h"
 #include "runtime/core/Text.h"
 #include "runtime/core/Wire.h"
 
@@ -51,6 +52,8 @@ Hello Hello::own(const MeetingRequest &request) {
   hello.process = ProcessName::own();
   hello.host = hostId();
   hello.quotaCores = request.env->quotaCores;
+  // Without any, this rank's lane will say so.
+  (void)chooseIsa(request.env->isa, hello.isa);
   hello.cpus = request.env->cpus;
   return hello;
 }
@@ -59,7 +62,7 @@ std::vector<std::byte> Hello::encode() const {
   WireWriter writer;
   writer.write<uint32_t>(version).write<int32_t>(rank).write<int32_t>(nranks);
   writeProcess(writer, process);
-  writer.writeBytes(host).write<uint32_t>(quotaCores);
+  writer.writeBytes(host).write<uint32_t>(quotaCores).write<uint32_t>(isa);
   writer.writeBytes(std::as_bytes(std::span(cpus)));
   return takeBytes(writer);
 }
@@ -75,8 +78,9 @@ bool Hello::decode(std::span<const std::byte> bytes, Hello &hello) {
   hello.process = readProcess(reader);
   reader.readBytes(hello.host);
   hello.quotaCores = reader.read<uint32_t>();
+  hello.isa = reader.read<uint32_t>();
   reader.readBytes(std::as_writable_bytes(std::span(hello.cpus)));
-  return reader.finish();
+  return reader.finish() && hello.isa < COLL_NUM_ISAS;
 }
 
 std::vector<std::byte> Welcome::encode() const {
@@ -86,6 +90,7 @@ std::vector<std::byte> Welcome::encode() const {
       .write<uint32_t>(rings.smallBytes)
       .write<uint32_t>(rings.smallSlots)
       .write<uint32_t>(hostCores)
+      .write<uint32_t>(commonIsa)
       .write<uint32_t>(streams)
       .write<uint64_t>(id);
   return takeBytes(writer);
@@ -98,10 +103,11 @@ bool Welcome::decode(std::span<const std::byte> bytes, Welcome &welcome) {
   welcome.rings.smallBytes = reader.read<uint32_t>();
   welcome.rings.smallSlots = reader.read<uint32_t>();
   welcome.hostCores = reader.read<uint32_t>();
+  welcome.commonIsa = reader.read<uint32_t>();
   welcome.streams = reader.read<uint32_t>() != 0;
   welcome.id = reader.read<uint64_t>();
   return reader.finish() && welcome.rings.check().isOk() &&
-         welcome.hostCores != 0;
+         welcome.hostCores != 0 && welcome.commonIsa < COLL_NUM_ISAS;
 }
 
 std::vector<std::byte> PeerNote::encode() const {

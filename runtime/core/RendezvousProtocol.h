@@ -40,6 +40,7 @@ struct Hello {
   ProcessName process;
   HostId host = {};
   uint32_t quotaCores = 0;
+  uint32_t isa = 0; ///< COLL_ISA_* of the best kernels that it runs
   CpuMask cpus = {};
 
   static Hello own(const MeetingRequest &request);
@@ -50,6 +51,7 @@ struct Hello {
 struct Welcome {
   RingSizes rings;
   uint32_t hostCores = 1;
+  uint32_t commonIsa = 0; ///< the least of all ranks
   bool streams = false;
   uint64_t id = 0;
 

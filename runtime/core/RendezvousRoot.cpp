@@ -261,7 +261,9 @@ Status Root::prepare() {
   // least is taken, since ranks mostly share one.
   CpuMask all = {};
   uint32_t quota = UINT32_MAX, cores = 0;
+  membership.commonIsa = guests[0].hello.isa;
   for (const Guest &guest : guests) {
+    membership.commonIsa = std::min(membership.commonIsa, guest.hello.isa);
     for (size_t i = 0; i != all.size(); ++i)
       all[i] |= guest.hello.cpus[i];
     if (guest.hello.quotaCores != 0)
@@ -326,8 +328,8 @@ Status Root::introducePair(int a, int b) {
 Status Root::introduce() {
   guests[0].pidfd = openOwnPidfd();
   const Membership &membership = meeting.membership;
-  Welcome welcome = {membership.rings, membership.hostCores, membership.streams,
-                     membership.id};
+  Welcome welcome = {membership.rings, membership.hostCores,
+                     membership.commonIsa, membership.streams, membership.id};
   for (int rank = 1; rank != request.nranks; ++rank)
     COLL_TRY(tell(rank, WelcomeKind, welcome.encode()));
   for (int b = 1; b != request.nranks; ++b)

@@ -42,12 +42,6 @@ Status StandardCall::launchOn(coll_comm *comm, coll_stream stream) const {
   if (counts && !contract.vectorCounts && uint32_t(dtype) < kNumDtypes)
     bytes = counts[0] * dtypeBytes(dtype) *
             (partPerRank ? uint64_t(comm->size()) : 1);
-  const coll_plan *plan = lane.best(contract, bytes, dtype, op);
-  if (!plan)
-    return Status::error(COLL_NO_PLAN,
-                         "no plan for %s is in use on this communicator "
-                         "(coll_use adds one, coll_launch takes any)",
-                         contract.name);
   coll_call call = {};
   call.in = &in;
   call.out = &out;
@@ -56,13 +50,7 @@ Status StandardCall::launchOn(coll_comm *comm, coll_stream stream) const {
   call.launch = launch;
   call.dtype = dtype;
   call.op = op;
-  if (contract.anyType && plan->nkernels != 0) {
-    if (plan->kernels[0].dtype != COLL_ANY)
-      call.dtype = coll_dtype(plan->kernels[0].dtype);
-    if (plan->kernels[0].op != COLL_ANY)
-      call.op = coll_op(plan->kernels[0].op);
-  }
-  return lane.launch(*plan, call, stream);
+  return lane.launchBest(contract, bytes, call, stream);
 }
 
 static coll_status run(const StandardCall &call, coll_comm *comm,

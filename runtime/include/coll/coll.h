@@ -213,9 +213,10 @@ coll_status coll_launch_prepare(const coll_plan *plan, const coll_call *call,
 /*===-- Standard contracts
  * --------------------------------------------------===*/
 
-/* Adds a plan to those that the calls below choose from, by its contract, the
- * number of ranks and `sizes` of its mapping: values that all ranks share.  The
- * plan must outlive comm.  Collective, in one order. */
+/* Adds a plan to those that the calls below choose from, 256 at most, by its
+ * contract, the number of ranks, `sizes` of its mapping, and whether all ranks
+ * have kernels for it: values that all ranks share.  A plan that is in use
+ * already stays so.  It must outlive comm.  Collective, in one order. */
 coll_status coll_use(coll_comm *comm, const coll_plan *plan);
 
 /* Buffers have parts of `count` elements: [n] is n parts, one per rank, one

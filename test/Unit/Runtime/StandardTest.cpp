@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Launching.h"
+#include "runtime/core/Isa.h"
+#include "runtime/core/Lane.h"
+
+#include <thread>
 
 using namespace coll::test;
 
@@ -125,5 +129,75 @@ TEST(Standard, SaysWhatIsMissing) {
     EXPECT_EQ(out, 1);
     EXPECT_EQ(coll_use(comm, nullptr), COLL_INVALID);
     EXPECT_EQ(coll_barrier(nullptr, nullptr), COLL_INVALID);
+  });
+}
+
+/// The same kernels, said to be of this instruction set.
+static std::vector<coll_kernel> kernelsFor(bool reduces, uint8_t isa) {
+  std::vector<coll_kernel> kernels = handKernels(reduces);
+  for (coll_kernel &kernel : kernels)
+    kernel.isa = isa;
+  return kernels;
+}
+
+TEST(Standard, PicksPlansThatAllRanksCanRun) {
+  HandPlan fast({ringAllreduce(2)}), plain({ringAllreduce(2)}),
+      barrier({starBarrier(2)});
+  fast.setKernels(kernelsFor(true, COLL_ISA_V3));
+  std::vector<coll_kernel> both = kernelsFor(false, COLL_ISA_V3);
+  both[0].dtype = COLL_F64;
+  both.push_back(handKernels(false)[0]);
+  both.back().dtype = COLL_I32;
+  barrier.setKernels(both);
+  RendezvousDirectory directory;
+  coll_id id;
+  ASSERT_EQ(coll_make_id(&id), COLL_OK);
+  auto results = asProcesses(2, [&](int rank) -> std::string {
+    if (rank == 1 && coll::hostIsa() != COLL_ISA_AARCH64)
+      setenv("COLL_ISA", "v2", 1);
+    coll_comm *comm = nullptr;
+    std::vector<int32_t> in = inputOf(rank, 10), out(10);
+    coll_config config = deadlines(10'000);
+    if (coll_comm_init(&comm, 2, &id, rank, &config) != COLL_OK ||
+        coll_use(comm, &fast.plan()) != COLL_OK ||
+        coll_use(comm, &plain.plan()) != COLL_OK ||
+        coll_use(comm, &barrier.plan()) != COLL_OK ||
+        coll_allreduce(in.data(), out.data(), 10, COLL_I32, COLL_SUM, comm,
+                       nullptr) != COLL_OK ||
+        coll_barrier(comm, nullptr) != COLL_OK ||
+        coll_comm_destroy(comm) != COLL_OK)
+      return coll_last_error();
+    return out == sumOf(2, 10) ? "" : "wrong";
+  });
+  EXPECT_EQ(results, std::vector<std::string>(2));
+}
+
+TEST(Standard, PlansInUseAreBounded) {
+  std::deque<HandPlan> plans;
+  for (size_t i = 0; i != coll::kMaxUsedPlans; ++i)
+    plans.emplace_back(std::vector{ringAllreduce(1)});
+  HandPlan more({ringAllreduce(1)});
+  onThreads(1, [&](int, coll_comm *comm) {
+    for (int twice = 0; twice != 2; ++twice)
+      for (HandPlan &plan : plans)
+        ASSERT_EQ(coll_use(comm, &plan.plan()), COLL_OK) << coll_last_error();
+    EXPECT_EQ(coll_use(comm, &more.plan()), COLL_INVALID);
+    expectContains(coll_last_error(), "one more than 256 in use");
+  });
+}
+
+TEST(Standard, UseDuringALaunchIsAnOverlap) {
+  HandPlan plan({ringAllreduce(2)}), other({chainBroadcast(2)});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    if (rank == 1) { // does not come, so the launch stays inside
+      EXPECT_EQ(awaitError(comm).status, COLL_OVERLAP);
+      return;
+    }
+    std::thread first(
+        [&] { EXPECT_EQ(allreduce(plan.plan(), comm, 10), COLL_OVERLAP); });
+    while (comm->board().entered() == 0)
+      sleepMs(1);
+    EXPECT_EQ(coll_use(comm, &other.plan()), COLL_OVERLAP);
+    first.join();
   });
 }
