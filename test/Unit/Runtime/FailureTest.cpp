@@ -78,6 +78,30 @@ TEST_F(FailureTest, ErrorsAtOnceAreToldOnce) {
     });
 }
 
+TEST_F(FailureTest, WhoAsksWhileOthersFailFindsOneWholeError) {
+  auto textOf = [](int peer) { return std::string(200, char('a' + peer)); };
+  for (int i = 0; i != 20; ++i)
+    withComms(2, [&](int, coll_comm *comm) {
+      std::vector<std::thread> threads;
+      for (int peer : {0, 1}) {
+        threads.emplace_back([&, peer] {
+          comm->fail({COLL_TIMEOUT, -1, peer, "a.coll:1:1", textOf(peer)});
+        });
+        threads.emplace_back([&] {
+          while (!comm->isAborted())
+            sched_yield();
+          const Error *error = comm->error();
+          ASSERT_NE(error, nullptr);
+          EXPECT_EQ(error->text, textOf(error->peer));
+          EXPECT_EQ(error->where, "a.coll:1:1");
+        });
+      }
+      for (std::thread &thread : threads)
+        thread.join();
+      coll_comm_destroy(comm);
+    });
+}
+
 TEST_F(FailureTest, EverythingOfAnErrorReachesThePeers) {
   withComms(2, [](int rank, coll_comm *comm) {
     if (rank == 1)
