@@ -124,13 +124,17 @@ void Job::watch() {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
       continue;
     RankResult &result = state->results[r];
-    if (WIFSIGNALED(status) && !result.error[0])
+    bool wasOver = state->failed.exchange(1) != 0;
+    if (result.error[0])
+      continue;
+    if (WIFSIGNALED(status))
       snprintf(result.error, sizeof result.error, "killed by signal %d (%s)",
                WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (!result.error[0])
+    else if (wasOver) // it has left a barrier, and knows no more than that
+      ++numFollowers;
+    else
       snprintf(result.error, sizeof result.error, "ended with status %d",
                WEXITSTATUS(status));
-    state->failed.store(1);
   }
 }
 
@@ -166,5 +170,8 @@ bool Job::finish() {
     if (state->results[r].error[0])
       llvm::errs() << "coll-run: error: rank " << r << ": "
                    << state->results[r].error << "\n";
+  if (numFollowers)
+    llvm::errs() << "coll-run: note: and " << numFollowers
+                 << (numFollowers == 1 ? " other" : " others") << " stopped\n";
   return state->failed.load() == 0;
 }

@@ -56,7 +56,7 @@ public:
   /// Waits at the common barrier; a rank that dies meanwhile fails the job.
   bool meet();
   /// Reaps the ranks. True if all ended well. Prints what those said that did
-  /// not.
+  /// not, and how many ended only because of them.
   bool finish();
 
   /// Not every row can be run in place.
@@ -89,6 +89,7 @@ private:
   size_t sharedBytes = 0;
   std::vector<size_t> offsets;
   std::vector<pid_t> children;
+  uint32_t numFollowers = 0; ///< ranks that ended since others had failed
 };
 
 /// What a rank process does (Rank.cpp). Returns its exit status.

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kills a process of a coll-run that would last for hours, and looks what becomes of it.
 
-usage: kill.py rank|stopped|parent FILE.coll
+usage: kill.py rank|barrier|stopped|parent FILE.coll
 
 rank:    SIGKILL to rank 1 while the ranks launch
+barrier: the same while they wait for coll-run, which is stopped meanwhile
 stopped: the same while rank 2 is stopped, which cannot end by itself
 parent:  SIGKILL to coll-run: its ranks go, too
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,17 +52,24 @@ def waitFor(condition, what):
 
 
 def main(how, path):
-    command = ["coll-run", path, "--ranks", str(RANKS), "--counts", "100000", "-n", "1000000000"]
+    launches = "1" if how == "barrier" else "1000000000"
+    command = ["coll-run", path, "--ranks", str(RANKS), "--counts", "100000", "-n", launches]
     ranks = []
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         waitFor(lambda: len(childrenOf(job.pid)) == RANKS, "the ranks do not start")
         ranks = childrenOf(job.pid)
-        # Until all of them launch: they compute, where they waited for each other before.
-        waitFor(lambda: all(cpuTicks(rank) > 20 for rank in ranks), "the ranks do not run")
+        if how == "barrier":
+            os.kill(job.pid, signal.SIGSTOP)
+            time.sleep(1)  # most likely enough; a rank that is late says what it saw
+        else:
+            # Until all of them launch: they compute, where they waited for each other.
+            waitFor(lambda: all(cpuTicks(rank) > 20 for rank in ranks), "the ranks do not run")
         if how == "stopped":
             os.kill(ranks[2], signal.SIGSTOP)
         os.kill(job.pid if how == "parent" else ranks[1], signal.SIGKILL)
+        if how == "barrier":
+            os.kill(job.pid, signal.SIGCONT)
         _, errors = job.communicate(timeout=PATIENCE)
         waitFor(lambda: not any(map(isAlive, ranks)), "ranks are left")
     finally:
@@ -71,6 +80,11 @@ def main(how, path):
         return
     assert job.returncode == 1, (job.returncode, errors)
     assert "rank 1: killed by signal 9" in errors, errors
+    if how == "barrier":
+        silent = re.search(r"note: and (\d) others? stopped", errors)
+        spoke = re.findall(r"error: rank [02]: (?!ended with)", errors)
+        assert len(spoke) + int(silent[1] if silent else 0) == 2, errors
+        return
     assert "rank 0: launch: a rank is gone: rank 1 " in errors, errors
 
 
