@@ -236,12 +236,12 @@ def Coll_DimOp : Coll_Op<"dim"> {
   let summary = "The extent of a dimension of a view";
   let description = [{
     Constraints:
-    * (C1) The dimension is not negative.
+    * (C1) The dimension is one of the 12 that a view can have.
 
     Example: `%n = coll.dim %acc, 0`
   }];
   let arguments = (ins Coll_ArrayType:$array,
-                       ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
+                       ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<11>]>:$dim);
   let results = (outs Index:$result);
   let assemblyFormat = "$array `,` $dim attr-dict";
 }

@@ -25,11 +25,16 @@ def Coll_SizeSymbolAttr : Coll_Attr<"SizeSymbol", "size"> {
     `count` is the count of the call, `launch` an entry of its array of counts (the
     value is the flat index), and `const` a number known now.
 
+    Constraints:
+    * (C1) It is cut into 1 to 2^24 chunks.
+    * (C2) A `const` is at most 2^48.
+
     Example: `#coll.size<launch 3 cut 4>`
   }];
   let parameters = (ins EnumParameter<Coll_SizeKind>:$kind,
                         "uint64_t":$value, "uint32_t":$chunks);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 def Coll_SizeSymbolArrayAttr
     : TypedArrayAttrBase<Coll_SizeSymbolAttr, "array of sizes">;

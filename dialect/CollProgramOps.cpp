@@ -37,6 +37,7 @@ static LogicalResult verifyBelow(Operation *op, uint64_t index, uint64_t bound,
 Attribute SizeSymbolAttr::parse(AsmParser &parser, Type) {
   uint64_t value = 0;
   uint32_t chunks = 1;
+  SMLoc start = parser.getCurrentLocation();
   if (parser.parseLess())
     return {};
   FailureOr<SizeKind> kind = FieldParser<SizeKind>::parse(parser);
@@ -50,7 +51,22 @@ Attribute SizeSymbolAttr::parse(AsmParser &parser, Type) {
     return {};
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), *kind, value, chunks);
+  return parser.getChecked<SizeSymbolAttr>(start, parser.getContext(), *kind,
+                                           value, chunks);
+}
+
+LogicalResult
+SizeSymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                       SizeKind kind, uint64_t value, uint32_t chunks) {
+  constexpr uint32_t maxChunks = 1u << 24;
+  constexpr uint64_t maxElements = uint64_t(1) << 48;
+  if (chunks == 0 || chunks > maxChunks)
+    return emitError() << "size is cut into " << chunks << " chunks, not 1 to "
+                       << maxChunks << " [C1]";
+  if (kind == SizeKind::Const && value > maxElements)
+    return emitError() << "size of " << value << " elements is more than "
+                       << maxElements << " [C2]";
+  return success();
 }
 
 void SizeSymbolAttr::print(AsmPrinter &p) const {

@@ -25,6 +25,7 @@ private:
   Term::Kind kindOf(TermId term) const;
   void compare(TermId promised, TermId held);
   bool compareParts(TermId promised, TermId held);
+  bool hasPlus(TermId root) const;
   void markContains(TermId part);
   bool contains(ValueId value) const {
     return value != kNone && inTerm[m.graph.values[value].term];
@@ -101,8 +102,13 @@ bool Explainer::compareParts(TermId promised, TermId held) {
   auto choose = [&](ContractFault::Kind kind,
                     const std::vector<Meanings::Part> &parts) {
     fault.kind = kind;
+    auto countIn = [&](const std::map<Fingerprint, Meanings::Part> &all) {
+      auto it = all.find(meanings(parts[0].term));
+      return it == all.end() ? 0 : it->second.count;
+    };
     fault.part = parts[0].term;
-    fault.count = parts[0].count;
+    fault.count = countIn(have);
+    fault.promisedCount = countIn(want);
     for (const Meanings::Part &part : parts)
       fault.parts.push_back(part.term);
     return true;
@@ -135,6 +141,21 @@ void Explainer::compare(TermId promised, TermId held) {
   if (isAlike && want != Term::Apply && have != Term::Apply &&
       compareParts(promised, held))
     return;
+}
+
+/// Whether `root` has a '+' anywhere in it.
+bool Explainer::hasPlus(TermId root) const {
+  const TermTable &terms = m.builder.terms;
+  std::set<TermId, std::greater<>> todo{root};
+  while (!todo.empty()) {
+    TermId id = *todo.begin();
+    todo.erase(todo.begin());
+    if (terms[id].kind == Term::Add)
+      return true;
+    if (terms[id].kind != Term::Leaf)
+      todo.insert(terms.operandsOf(id).begin(), terms.operandsOf(id).end());
+  }
+  return false;
 }
 
 /// Which terms have `part` anywhere in them.
@@ -219,6 +240,8 @@ bool Explainer::findOverwrite(size_t outputWrite) {
 void Explainer::blameMissing(size_t outputWrite) {
   fault.culprit = trace[outputWrite].site;
   fault.culpritPlace = trace[outputWrite].place;
+  if (fault.count != 0)
+    return; // it gets there, less often
   std::vector<TermId> missing = fault.parts;
   for (TermId part : llvm::ArrayRef(missing).take_front(maxPartsTried)) {
     markContains(part);
@@ -339,7 +362,12 @@ void Explainer::blameComputation(size_t outputWrite) {
 void Explainer::blamePlus(size_t outputWrite) {
   fault.culprit = trace[outputWrite].site;
   fault.culpritPlace = trace[outputWrite].place;
-  // The last value with a sum that the output depends on.
+  // The last value with such a sum that the output depends on.
+  auto isSuch = [&](ExprNode::Kind kind) {
+    return fault.isPlusPromised
+               ? kind == ExprNode::Fold || kind == ExprNode::FoldAny
+               : kind == ExprNode::Add;
+  };
   std::set<ValueId, std::greater<>> todo{trace[outputWrite].after};
   while (!todo.empty()) {
     ValueId id = *todo.begin();
@@ -348,7 +376,7 @@ void Explainer::blamePlus(size_t outputWrite) {
     if (value.kind == Value::Input)
       continue;
     for (const ExprNode &node : m.graph.exprs[value.expr].nodes)
-      if (node.kind == ExprNode::Add)
+      if (isSuch(node.kind))
         return blame(id);
     for (uint32_t i = 0; i < value.numOperands; ++i)
       todo.insert(m.graph.operandsOf(value)[i].value);
@@ -372,10 +400,12 @@ ContractFault Explainer::explain() {
   TermId held = m.graph.values[value].term;
   Meanings asSums(m.graph, m.builder.terms, check.key, m.isSame, m.sink,
                   /*plusIsFold=*/true);
-  if (asSums(promised) == asSums(held))
+  if (asSums(promised) == asSums(held)) {
     fault.kind = ContractFault::PlusIsNotReduce;
-  else
+    fault.isPlusPromised = !hasPlus(held);
+  } else {
     compare(promised, held);
+  }
   if (fault.part != kNone)
     markContains(fault.part);
   if (fault.kind == ContractFault::PlusIsNotReduce)

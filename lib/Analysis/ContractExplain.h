@@ -32,13 +32,15 @@ struct ContractFault {
   Promise promise;
   Place place; ///< the location of `out`
   uint64_t numWrong = 0, numPromises = 0;
-  bool isPlainReduce = false; ///< it is promised reduce(in@all), as all are
-  TermId promised = kNone;    ///< the whole of it
+  bool isPlainReduce = false;  ///< it is promised reduce(in@all), as all are
+  bool isPlusPromised = false; ///< PlusIsNotReduce: and reduced is what is held
+  TermId promised = kNone;     ///< the whole of it
   /// Where both differ: within the arguments below.
   TermId heldThere = kNone, promisedThere = kNone;
 
   TermId part = kNone; ///< the contribution; kNone: the terms differ otherwise
   uint64_t count = 0;  ///< how often it is there
+  uint64_t promisedCount = 0; ///< how often it should be
   std::vector<TermId>
       parts; ///< all that are missing, double or foreign like it
   /// Which argument of which function differs, from the outside in.

@@ -182,6 +182,28 @@ std::vector<uint32_t> LaunchFamily::member(uint64_t index) const {
   return values;
 }
 
+/// How many members there are is known before the first is executed.
+static bool isFamilyTooLarge(const Machine &m, DiagnosticEngine &diags) {
+  uint64_t members = 1;
+  uint32_t launch = 0;
+  for (auto [instr, site] : llvm::zip_equal(m.code.code, m.code.sites)) {
+    if (instr.op != Opcode::Launch || launch == m.graph.launchDomains.size())
+      continue;
+    members *= m.graph.launchDomains[launch++].size();
+    if (members <= m.params.limits.members)
+      continue;
+    diags
+        .error(Slug::TooManyMembers,
+               site == kNone ? SourceRange() : m.code.siteTable[site].range,
+               "the launch parameters have more than " +
+                   llvm::Twine(m.params.limits.members) +
+                   " values together, and each is a schedule of its own")
+        .help({}, "-D gives one of them a value");
+    return true;
+  }
+  return false;
+}
+
 LaunchFamily coll::enumerateLaunch(const Bytecode &code,
                                    const Parameters &params,
                                    DiagnosticEngine &diags) {
@@ -205,6 +227,8 @@ LaunchFamily coll::enumerateLaunch(const Bytecode &code,
     family.excludedBy = code.strings[m.excludedBy];
     return family;
   }
+  if (isFamilyTooLarge(m, diags))
+    return family;
   family.status = ElaborateResult::Right;
   family.domains = std::move(m.graph.launchDomains);
   return family;

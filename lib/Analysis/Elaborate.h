@@ -21,7 +21,9 @@ struct Limits {
   uint32_t values = 1u << 25; ///< of the chunk graph
   uint64_t locations = 1u << 27; ///< that are kept in memory, filled or not
   uint32_t ranks = 1u << 16;
-  uint64_t chunks = 1u << 24; ///< of one array on one rank
+  uint64_t chunks = 1u << 24;            ///< of one array on one rank
+  uint64_t elements = uint64_t(1) << 48; ///< of a part of constant size
+  uint64_t members = 1u << 16;           ///< of a family of launch values
 };
 
 struct Parameters {

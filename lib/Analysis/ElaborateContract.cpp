@@ -49,7 +49,7 @@ bool Machine::count(Frame &frame, const Instr &in) {
 
 bool Machine::constSize(Frame &frame, const Instr &in) {
   int64_t value = frame.ints[in.a];
-  if (value < 0)
+  if (value < 0 || uint64_t(value) > params.limits.elements)
     return fail({.fault = Fault::BadExtent, .site = siteOf(frame), .x = value});
   frame.ints[in.dst] =
       builder.sizeSymbol(SizeSymbol::Const, value, graph.chunks);
@@ -99,6 +99,19 @@ bool Machine::sizeOf(Frame &frame, const Instr &in) {
   return countSteps(ranks.size(), siteOf(frame));
 }
 
+/// A part has the memory of one other; of more, these would share it, too.
+bool Machine::sharesOnce(uint32_t array, uint32_t part, Rank rank,
+                         SiteId site) {
+  uint32_t buffer = state.arrays[array].buffer;
+  sharing.resize(graph.buffers.size());
+  uint64_t number = uint64_t(rank) * graph.buffers[buffer].parts + part;
+  if (sharing[buffer].insert(number).second)
+    return true;
+  return fail({.fault = Fault::InplaceTwice,
+               .site = site,
+               .place = {array, uint64_t(part) * graph.chunks, rank}});
+}
+
 bool Machine::inplace(Frame &frame, const Instr &in) {
   const InplaceCode &pair = code.inplaces[in.a];
   SiteId site = siteOf(frame);
@@ -123,9 +136,13 @@ bool Machine::inplace(Frame &frame, const Instr &in) {
   for (Rank r = from; r < to; ++r) {
     if (!state.exists(lhsArray, r) || !state.exists(rhsArray, r))
       continue;
-    for (auto [a, b] : llvm::zip_equal(lhsParts, rhsParts))
+    for (auto [a, b] : llvm::zip_equal(lhsParts, rhsParts)) {
+      if (!sharesOnce(lhs.array, a, r, site) ||
+          !sharesOnce(rhs.array, b, r, site))
+        return false;
       graph.inplace.push_back(
           {r, uint16_t(lhsArray.buffer), a, uint16_t(rhsArray.buffer), b});
+    }
   }
   return countSteps(lhsParts.size(), site);
 }

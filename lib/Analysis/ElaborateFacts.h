@@ -67,6 +67,7 @@ enum class Fault : uint8_t {
   SizeConflict, // place
   InplaceShape,
   InplaceRank,
+  InplaceTwice, // place
   // Limits.
   TooManySteps,
   TooManyValues,

@@ -14,6 +14,9 @@ constexpr size_t maxLinks = 6;
 
 static std::string str(int64_t x) { return std::to_string(x); }
 static std::string quote(const std::string &name) { return "'" + name + "'"; }
+static std::string times(uint64_t n) {
+  return n == 1 ? "once" : n == 2 ? "twice" : std::to_string(n) + " times";
+}
 
 //===----------------------------------------------------------------------===//
 // Regions
@@ -152,9 +155,14 @@ Words::Message Words::contractMessage(const ContractFault &fault) const {
       return {Slug::MissingContribution, "this copy overwrites " + part +
                                              ", which nothing else adds to " +
                                              output};
+    if (fault.count != 0)
+      return {Slug::MissingContribution,
+              output + " has " + term(fault.part) + " " + times(fault.count) +
+                  ", where " + times(fault.promisedCount) + " is promised" +
+                  where};
     return {Slug::MissingContribution, output + " lacks " + part + where};
   case ContractFault::Double: {
-    std::string times = fault.count > 2 ? str(fault.count) + " times" : "twice";
+    std::string times = ::times(fault.count);
     if (fault.culpritPlace.array == kNone || isOutput)
       return {Slug::DoubleContribution,
               output + " has " + part + " " + times + where};
@@ -165,6 +173,10 @@ Words::Message Words::contractMessage(const ContractFault &fault) const {
                 times};
   }
   case ContractFault::PlusIsNotReduce:
+    if (fault.isPlusPromised)
+      return {Slug::PlusIsNotReduce,
+              "'reduce' is the op of the launch, where " +
+                  quote(m.graph.contract) + " promises addition for " + output};
     return {Slug::PlusIsNotReduce,
             "'+' is always addition, where " + quote(m.graph.contract) +
                 " promises the op of the launch for " + output};

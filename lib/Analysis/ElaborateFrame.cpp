@@ -336,6 +336,13 @@ bool Machine::directive(Frame &frame, const Instr &in) {
     else if (bytes)
       (i == 0 ? *bytes : map.sizesHigh) = value;
   }
+  if (from.name == "sizes" && map.sizesHigh < map.sizesLow)
+    return fail({.fault = Fault::Asserted,
+                 .site = siteOf(frame),
+                 .text = "'sizes' ends at " + std::to_string(map.sizesHigh) +
+                         ", before it starts at " +
+                         std::to_string(map.sizesLow),
+                 .slug = "bad-directive"});
   if (bool *flag = flagOf(map, from.name))
     *flag = true;
   if (from.name == "protocol")

@@ -14,6 +14,7 @@
 #include "lib/Analysis/ElaborateRegisters.h"
 #include "lib/Analysis/RegionModel.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include <map>
 
 namespace coll::elab {
@@ -141,6 +142,7 @@ private:
   bool listSize(Frame &frame, const Instr &in);
   bool listGet(Frame &frame, const Instr &in);
 
+  bool failDims(const Frame &frame, const View &view, uint32_t dim);
   bool slice(Frame &frame, const Instr &in);
   bool reshape(Frame &frame, const Instr &in);
   bool dim(Frame &frame, const Instr &in);
@@ -192,6 +194,7 @@ private:
   bool transferOwn(const Statement &st, const ExprRef &expr,
                    const View &target);
   uint32_t expectationOf(ExprRef expr);
+  bool sharesOnce(uint32_t array, uint32_t part, Rank rank, SiteId site);
   bool addPromise(const Promise &promise);
   bool promiseLocations(const ReadRef &read, uint32_t array,
                         llvm::ArrayRef<Rank> ranks, SiteId site);
@@ -213,6 +216,8 @@ private:
   std::vector<llvm::SmallVector<uint32_t, 32>> readCells;
   llvm::SmallVector<ValueId, 16> operandValues;
   std::vector<ValueId> gathered, results;
+  /// By buffer: rank * parts + part of those that `inplace` named.
+  std::vector<llvm::DenseSet<uint64_t>> sharing;
   std::vector<uint32_t> joinedNodes;
 };
 

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Analysis/ElaborateMachine.h"
-
-#include "llvm/ADT/bit.h"
-#include "llvm/Support/MathExtras.h"
+#include "lib/Support/Integers.h"
 
 using namespace coll;
 using namespace coll::elab;
@@ -57,39 +55,24 @@ bool Machine::countSteps(uint64_t n, SiteId site) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-static bool isShiftCount(int64_t by) { return by >= 0 && by <= 64; }
-
-static bool shiftLeft(int64_t x, int64_t by, int64_t &result) {
-  if (!isShiftCount(by) || (by == 64 && x != 0))
-    return false;
-  result = by == 64 ? 0 : int64_t(uint64_t(x) << by);
-  return by == 64 || result >> by == x;
-}
-
 bool elab::evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
   switch (op) {
   case Opcode::Move:
     return z = x, true;
   case Opcode::Add:
-    return !__builtin_add_overflow(x, y, &z);
+    return integers::add(x, y, z);
   case Opcode::Sub:
-    return !__builtin_sub_overflow(x, y, &z);
+    return integers::sub(x, y, z);
   case Opcode::Mul:
-    return !__builtin_mul_overflow(x, y, &z);
+    return integers::mul(x, y, z);
   case Opcode::Div:
-    if (y <= 0)
-      return false;
-    return z = x / y - (x % y < 0), true;
+    return integers::div(x, y, z);
   case Opcode::Mod:
-    if (y <= 0)
-      return false;
-    return z = x % y + (x % y < 0 ? y : 0), true;
+    return integers::mod(x, y, z);
   case Opcode::Shl:
-    return shiftLeft(x, y, z);
+    return integers::shl(x, y, z);
   case Opcode::Shr:
-    if (!isShiftCount(y))
-      return false;
-    return z = x >> std::min<int64_t>(y, 63), true;
+    return integers::shr(x, y, z);
   case Opcode::And:
     return z = x & y, true;
   case Opcode::Or:
@@ -118,19 +101,15 @@ bool elab::evalBinary(Opcode op, int64_t x, int64_t y, int64_t &z) {
 bool elab::evalUnary(Opcode op, int64_t x, int64_t &z) {
   switch (op) {
   case Opcode::Abs:
-    return z = x < 0 ? -x : x, x != INT64_MIN;
+    return integers::abs(x, z);
   case Opcode::Log2:
-    if (x <= 0)
-      return false;
-    return z = llvm::Log2_64(x), true;
+    return integers::log2(x, z);
   case Opcode::CeilLog2:
-    if (x <= 0)
-      return false;
-    return z = llvm::Log2_64_Ceil(x), true;
+    return integers::ceilLog2(x, z);
   case Opcode::Lsb:
-    return z = x & -x, x >= 0;
+    return integers::lsb(x, z);
   case Opcode::Popcount:
-    return z = llvm::popcount(uint64_t(x)), x >= 0;
+    return integers::popcount(x, z);
   default:
     return z = x > 0 && (x & (x - 1)) == 0, true;
   }
@@ -143,7 +122,8 @@ bool Machine::failInteger(const Frame &frame, const Instr &in) {
     f.y = frame.ints[in.b];
   if (in.op == Opcode::Div || in.op == Opcode::Mod)
     f.fault = Fault::BadDivisor;
-  if ((in.op == Opcode::Shl || in.op == Opcode::Shr) && !isShiftCount(f.y))
+  if ((in.op == Opcode::Shl || in.op == Opcode::Shr) &&
+      !integers::isShiftCount(f.y))
     f.fault = Fault::BadShift;
   if (in.op == Opcode::Log2 || in.op == Opcode::CeilLog2)
     f.fault = Fault::BadLogarithm;

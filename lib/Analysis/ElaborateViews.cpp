@@ -10,6 +10,15 @@ using namespace coll::elab;
 // Views
 //===----------------------------------------------------------------------===//
 
+/// Sema does not write this; IR that somebody else wrote may.
+bool Machine::failDims(const Frame &frame, const View &view, uint32_t dim) {
+  return fail({.fault = Fault::OutOfRange,
+               .site = siteOf(frame),
+               .place = {view.array},
+               .x = dim,
+               .y = view.numDims});
+}
+
 bool Machine::slice(Frame &frame, const Instr &in) {
   View view = frame.views[in.a]; // a copy: the result may be the same register
   View result;
@@ -17,7 +26,8 @@ bool Machine::slice(Frame &frame, const Instr &in) {
   result.table = view.table;
   result.offset = view.offset;
   llvm::ArrayRef<Reg> triples = regs({in.b, in.count * 3u});
-  assert(in.count <= view.numDims);
+  if (in.count > view.numDims)
+    return failDims(frame, view, in.count - 1);
   bool isEmpty = false;
   for (uint32_t d = 0; d < view.numDims; ++d) {
     int64_t offset = 0, size = view.dims[d], step = 1;
@@ -124,7 +134,10 @@ bool Machine::reshape(Frame &frame, const Instr &in) {
 }
 
 bool Machine::dim(Frame &frame, const Instr &in) {
-  frame.ints[in.dst] = frame.views[in.a].dims[in.b];
+  const View &view = frame.views[in.a];
+  if (in.b >= view.numDims)
+    return failDims(frame, view, in.b);
+  frame.ints[in.dst] = view.dims[in.b];
   return true;
 }
 

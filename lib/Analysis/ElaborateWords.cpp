@@ -200,7 +200,11 @@ Words::Message Words::integerMessage(const Failure &f) const {
     return {Slug::BadOperand,
             "the step is " + str(f.x) + ", which is not positive"};
   case Fault::BadExtent:
-    return {Slug::BadOperand, "a size of " + str(f.x) + ", which is negative"};
+    return {Slug::BadOperand,
+            "a size of " + str(f.x) +
+                (f.x < 0 ? ", which is negative"
+                         : ", and the largest is " +
+                               str(m.params.limits.elements))};
   case Fault::BadChunks:
     return {Slug::BadOperand, "a part cannot be cut into 0 chunks"};
   case Fault::BadCapacity:
@@ -208,8 +212,8 @@ Words::Message Words::integerMessage(const Failure &f) const {
             "a buffer of " + str(f.x) + ", which is negative"};
   case Fault::BadDirective:
     return {Slug::BadDirective,
-            quote(f.text) + " of " + str(f.x) + " is out of range: " +
-                describe(mapLimitOf(f.text))};
+            quote(f.text) + " of " + str(f.x) +
+                " is out of range: " + describe(mapLimitOf(f.text))};
   case Fault::ListIndex:
     return {Slug::IndexOutOfRange,
             "index " + str(f.x) + " of a list of " + plural(f.y, "member")};
@@ -253,6 +257,9 @@ Words::Message Words::arrayMessage(const Failure &f) const {
                                      " is written to twice by one statement"};
   case Fault::ReadOnly:
     return {Slug::ReadOnly, quote(name) + " is read-only"};
+  case Fault::InplaceTwice:
+    return {Slug::BadContract,
+            place(f.place) + " cannot share the memory of two parts"};
   case Fault::SizeConflict:
     return {Slug::BadContract,
             "the size of " + place(f.place) + " is said twice"};

@@ -13,7 +13,8 @@ MapLimit coll::mapLimitOf(llvm::StringRef directive) {
       .Case("slot", {64, maxSlotBytes, 64})
       .Case("round", {1, maxRoundBytes})
       .Cases({"sizes", "scratch"}, {0, INT64_MAX})
-      .Cases({"channel", "block", "recv_block"}, {0, INT32_MAX})
+      .Case("channel", {0, INT32_MAX})
+      .Cases({"block", "recv_block"}, {0, maxProgramBlocks - 1})
       .Default({});
 }
 

@@ -109,10 +109,47 @@ static void warnOfExcluded(Session &session, const Bytecode &code,
 }
 
 bool coll::compileSchedule(Session &session, const Bytecode &code,
+/// Where `code` has elements in blocks with a scale of their own.
+static SiteId findBlockScaled(const Bytecode &code) {
+  for (auto [instr, site] : llvm::zip_equal(code.code, code.sites)) {
+    bool isScaled = false;
+    if (instr.op == Opcode::Tmp)
+      isScaled = code.tmps[instr.a].type == ElemType::MXE4M3;
+    else if (instr.op == Opcode::Transfer)
+      isScaled = code.transfers[instr.a].via == ElemType::MXE4M3;
+    else if (instr.op == Opcode::Send)
+      isScaled = code.sends[instr.a].via == ElemType::MXE4M3;
+    if (isScaled)
+      return site;
+  }
+  return kNone;
+}
+
+/// mxe4m3 can be verified, and no target has it: without their scales the same
+/// bits are other numbers.
+static bool refuseBlockScaled(Session &session, const Bytecode &code) {
+  SiteId site = findBlockScaled(code);
+  if (site == kNone)
+    return false;
+  SourceRange range = code.siteTable[site].range;
+  constexpr llvm::StringRef name = "mxe4m3";
+  size_t at = session.sources.text(range).find(name);
+  if (at != llvm::StringRef::npos)
+    range = {range.file, uint32_t(range.begin + at),
+             uint32_t(range.begin + at + name.size())};
+  session.diags
+      .error(Slug::NotYet, range,
+             "programs with 'mxe4m3' are not implemented yet")
+      .help({}, "--check verifies the schedule");
+  return true;
+}
+
                            llvm::ArrayRef<RankSpec> specs,
                            const InstanceOptions &options,
                            CompiledSchedule &result) {
   std::vector<RankDims> spaces = rankSpacesOf(session, code, specs), excluded;
+  if (refuseBlockScaled(session, code))
+    return false;
   std::string condition;
   std::set<uint64_t> counts;
   result.code = &code;

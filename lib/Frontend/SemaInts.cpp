@@ -1,19 +1,17 @@
 //===- SemaInts.cpp - Index arithmetic while it is written ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Folding computes what elaboration would compute (64 bits with a sign, `/`
-// rounds down, `%` is never negative) and gives up where elaboration would
-// report an error.
+// Folding computes what elaboration would compute, by the same functions, and
+// gives up where elaboration would report an error.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/SemaInts.h"
 
 #include "dialect/CollDialect.h"
+#include "lib/Support/Integers.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -53,35 +51,28 @@ Value Ints::boolean(bool value) {
 // Folding
 //===----------------------------------------------------------------------===//
 
-static int64_t floorDiv(int64_t a, int64_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
 /// The result of an operation on constants; nothing if it is an error.
 static std::optional<int64_t> computeBinary(IntOp op, int64_t a, int64_t b) {
-  int64_t result;
+  using namespace integers;
+  int64_t z;
+  auto ifRight = [&](bool isRight) {
+    return isRight ? std::optional(z) : std::nullopt;
+  };
   switch (op) {
   case IntOp::Add:
-    return __builtin_add_overflow(a, b, &result) ? std::nullopt
-                                                 : std::optional(result);
+    return ifRight(add(a, b, z));
   case IntOp::Sub:
-    return __builtin_sub_overflow(a, b, &result) ? std::nullopt
-                                                 : std::optional(result);
+    return ifRight(sub(a, b, z));
   case IntOp::Mul:
-    return __builtin_mul_overflow(a, b, &result) ? std::nullopt
-                                                 : std::optional(result);
+    return ifRight(mul(a, b, z));
   case IntOp::Div:
-    return b <= 0 ? std::nullopt : std::optional(floorDiv(a, b));
+    return ifRight(div(a, b, z));
   case IntOp::Mod:
-    return b <= 0 ? std::nullopt : std::optional(a - floorDiv(a, b) * b);
+    return ifRight(mod(a, b, z));
   case IntOp::Shl:
-    if (b < 0 || b > 62 || a < 0 || a > (INT64_MAX >> b))
-      return std::nullopt;
-    return a << b;
+    return ifRight(shl(a, b, z));
   case IntOp::Shr:
-    if (b < 0 || b > 64)
-      return std::nullopt;
-    return a >> std::min<int64_t>(b, 63);
+    return ifRight(shr(a, b, z));
   case IntOp::And:
     return a & b;
   case IntOp::Or:
@@ -98,19 +89,22 @@ static std::optional<int64_t> computeBinary(IntOp op, int64_t a, int64_t b) {
 }
 
 static std::optional<int64_t> computeUnary(IntOp op, int64_t a) {
+  using namespace integers;
+  int64_t z;
+  auto ifRight = [&](bool isRight) {
+    return isRight ? std::optional(z) : std::nullopt;
+  };
   switch (op) {
   case IntOp::Abs:
-    return a == INT64_MIN ? std::nullopt : std::optional(a < 0 ? -a : a);
+    return ifRight(integers::abs(a, z));
   case IntOp::Log2:
-    return a <= 0 ? std::nullopt : std::optional<int64_t>(llvm::Log2_64(a));
+    return ifRight(integers::log2(a, z));
   case IntOp::CeilLog2:
-    return a <= 0 ? std::nullopt
-                  : std::optional<int64_t>(llvm::Log2_64_Ceil(a));
+    return ifRight(ceilLog2(a, z));
   case IntOp::Lsb:
-    return a < 0 ? std::nullopt : std::optional(a & -a);
+    return ifRight(lsb(a, z));
   case IntOp::Popcount:
-    return a < 0 ? std::nullopt
-                 : std::optional<int64_t>(llvm::popcount(uint64_t(a)));
+    return ifRight(integers::popcount(a, z));
   default:
     return std::nullopt;
   }
@@ -235,7 +229,9 @@ Value Ints::make(IntOp op, Location location, Value a, Value b) {
 Value Ints::ceilDiv(Location l, Value a, Value b) {
   if (constantOf(b) == 1)
     return a;
-  return make(IntOp::Div, l, sub(l, add(l, a, b), constant(1)), b);
+  // (a + b - 1) / b could overflow where the quotient does not.
+  Value rest = make(IntOp::Min, l, make(IntOp::Mod, l, a, b), constant(1));
+  return add(l, make(IntOp::Div, l, a, b), rest);
 }
 
 Value Ints::rangeSize(Location l, Value lo, Value hi, Value step) {

@@ -129,13 +129,19 @@ bool Core::mayCall(const Decl *decl, SourceRange callSite) {
     }
   if ((env.frame && env.frame->depth >= maxCallDepth) ||
       ++calls > maxInlinedCalls) {
-    bool isDeep = calls <= maxInlinedCalls;
-    isExhausted = !isDeep;
-    error(isDeep ? Slug::NestingTooDeep : Slug::ExpansionTooLarge, callSite,
-          isDeep ? "calls are nested more than " + Twine(maxCallDepth) + " deep"
-                 : "the program is too large once its calls are expanded: more "
-                   "than " +
-                       Twine(maxInlinedCalls) + " calls")
+    // Every further name of a long chain would say the same again.
+    isExhausted = true;
+    if (calls > maxInlinedCalls) {
+      error(Slug::ExpansionTooLarge, callSite,
+            "the program is too large once its calls are expanded: more than " +
+                Twine(maxInlinedCalls) + " calls")
+          .emit();
+      return false;
+    }
+    const auto *let = dyn_cast<LetDecl>(decl);
+    error(Slug::NestingTooDeep, callSite,
+          (let && !let->isFunction ? "values that need each other" : "calls") +
+              Twine(" are nested more than ") + Twine(maxCallDepth) + " deep")
         .emit();
     return false;
   }

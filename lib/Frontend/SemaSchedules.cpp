@@ -46,6 +46,16 @@ bool ScheduleEmitter::bindRanks(const ScheduleDecl *decl) {
         .help(decl->name.range, "its ranks are 0 .. N with 'ranks N'");
     return false;
   }
+  // As an array may have, of which a dimension may be all of them.
+  constexpr size_t maxRankDims = 12;
+  if (ranks->dims.size() > maxRankDims) {
+    e.error(Slug::TooManyDimensions, ranks->range,
+            "ranks of " + Twine(ranks->dims.size()) +
+                " dimensions, where at most " + Twine(maxRankDims) +
+                " are possible")
+        .emit();
+    return false;
+  }
   for (const Ident &dim : ranks->dims)
     e.rankNames.push_back(dim.text);
   return !ranks->dims.empty();

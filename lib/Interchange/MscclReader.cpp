@@ -8,13 +8,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interchange/Msccl.h"
+#include "lib/Support/FileText.h"
 #include "lib/Support/Slugs.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
@@ -537,8 +536,8 @@ std::optional<Algorithm> msccl::readXml(const SourceManager &sources,
 
 FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
                       llvm::StringRef path) {
-  uint64_t size = 0;
-  if (!llvm::sys::fs::file_size(path, size) && size > maxXmlBytes) {
+  FileText file = readFileText(path, maxXmlBytes);
+  if (file.error == SourceManager::OpenError::TooLarge) {
     diags
         .error(Slug::FileTooLarge, {},
                "'" + path + "' is larger than " +
@@ -546,13 +545,12 @@ FileId msccl::openXml(SourceManager &sources, DiagnosticEngine &diags,
         .emit();
     return noFile;
   }
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer) {
+  if (file.error) {
     diags
         .error(Slug::UnreadableFile, {},
-               "cannot read '" + path + "': " + buffer.getError().message())
+               "cannot read '" + path + "': " + file.message)
         .emit();
     return noFile;
   }
-  return sources.add(path.str(), (*buffer)->getBuffer().str());
+  return sources.add(path.str(), std::move(file.text));
 }

@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Support/Source.h"
+#include "lib/Support/FileText.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace coll;
+using OpenError = SourceManager::OpenError;
 
 SourceFile::SourceFile(std::string name, std::string text, bool isLibrary)
     : fileName(std::move(name)), contents(std::move(text)), library(isLibrary) {
@@ -39,6 +41,48 @@ FileId SourceManager::add(std::string name, std::string text, bool isLibrary) {
   return files.size() - 1;
 }
 
+/// Reads until the end, or beyond the limit.
+static FileText readAll(llvm::sys::fs::file_t file, uint64_t limit) {
+  FileText result;
+  constexpr size_t piece = 64 << 10;
+  for (size_t size = 0;;) {
+    result.text.resize(size + piece);
+    llvm::Expected<size_t> got = llvm::sys::fs::readNativeFile(
+        file, llvm::MutableArrayRef(result.text.data() + size, piece));
+    if (!got)
+      return {{}, OpenError::Unreadable, llvm::toString(got.takeError())};
+    size += *got;
+    result.text.resize(size);
+    if (*got == 0)
+      return result;
+    if (size > limit)
+      return {{}, OpenError::TooLarge, {}};
+  }
+}
+
+FileText coll::readFileText(llvm::StringRef path, uint64_t limit) {
+  if (path == "-")
+    return readAll(llvm::sys::fs::getStdinHandle(), limit);
+  auto fail = [](std::error_code error) {
+    return FileText{{}, OpenError::Unreadable, error.message()};
+  };
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status))
+    return fail(error);
+  if (llvm::sys::fs::is_directory(status))
+    return fail(std::make_error_code(std::errc::is_a_directory));
+  if (!llvm::sys::fs::is_regular_file(status))
+    return {{}, OpenError::Unreadable, "not a regular file"};
+  if (status.getSize() > limit)
+    return {{}, OpenError::TooLarge, {}};
+  llvm::Expected<llvm::sys::fs::file_t> file =
+      llvm::sys::fs::openNativeFileForRead(path);
+  if (!file)
+    return fail(llvm::errorToErrorCode(file.takeError()));
+  llvm::scope_exit close([&] { (void)llvm::sys::fs::closeFile(*file); });
+  return readAll(*file, limit);
+}
+
 SourceManager::OpenResult SourceManager::open(llvm::StringRef path,
                                               llvm::StringRef name) {
   // The same file under two spellings must not be read twice: its names would
@@ -52,24 +96,11 @@ SourceManager::OpenResult SourceManager::open(llvm::StringRef path,
   if (auto known = byRealPath.find(real); known != byRealPath.end())
     return {known->second, std::nullopt, {}};
 
-  llvm::sys::fs::file_status status;
-  if (!isStdin) {
-    if (std::error_code error = llvm::sys::fs::status(real, status))
-      return {noFile, OpenError::Unreadable, error.message()};
-    if (llvm::sys::fs::is_directory(status))
-      return {noFile, OpenError::Unreadable, "Is a directory"};
-    if (llvm::sys::fs::is_regular_file(status) &&
-        status.getSize() > maxFileBytes)
-      return {noFile, OpenError::TooLarge, {}};
-  }
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(
-      real, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return {noFile, OpenError::Unreadable, buffer.getError().message()};
-  if ((*buffer)->getBufferSize() > maxFileBytes)
-    return {noFile, OpenError::TooLarge, {}};
+  FileText file = readFileText(real, maxFileBytes);
+  if (file.error)
+    return {noFile, file.error, file.message};
   llvm::StringRef shown = name.empty() ? (isStdin ? "<stdin>" : path) : name;
-  FileId id = add(shown.str(), (*buffer)->getBuffer().str());
+  FileId id = add(shown.str(), std::move(file.text));
   byRealPath[real] = id;
   return {id, std::nullopt, {}};
 }

@@ -33,6 +33,8 @@ private:
 
   void readFrame();
   LogicalResult readFunctions();
+  LogicalResult checkLocations(FamilyMemberOp memberOp,
+                               const ProgramMember &member);
   LogicalResult readMember(FamilyMemberOp member);
   Buffer readMemory(MemoryOp memory);
   LogicalResult readRank(RankOp rank, RankProgram &program);
@@ -228,6 +230,31 @@ LogicalResult Reader::readMember(FamilyMemberOp memberOp) {
         return failure();
     }
   }
+  return checkLocations(memberOp, member);
+}
+
+/// Chunks of buffers, and slots, on all ranks: each is kept in memory.
+static constexpr uint64_t maxLocationsInIR = 1u << 24;
+
+LogicalResult Reader::checkLocations(FamilyMemberOp memberOp,
+                                     const ProgramMember &member) {
+  uint64_t locations = 0;
+  for (const Buffer &buffer : member.buffers) {
+    uint64_t chunks = 1;
+    for (uint32_t size : buffer.partSize)
+      if (size < programs.sizes.size())
+        chunks = std::max<uint64_t>(chunks, programs.sizes[size].chunks);
+    uint64_t ranks = llvm::count(buffer.present, true);
+    locations += buffer.parts * ranks > maxLocationsInIR
+                     ? maxLocationsInIR + 1
+                     : buffer.parts * ranks * chunks;
+  }
+  for (const auto *variant : {&member.outOfPlace, &member.inPlace})
+    for (const RankProgram &program : *variant)
+      locations += program.scratchSlots;
+  if (locations > maxLocationsInIR)
+    return memberOp.emitError("has more than ")
+           << maxLocationsInIR << " locations [too-much-memory]";
   return success();
 }
 

@@ -42,3 +42,14 @@ coll.schedule @unwritten implements "flip" ranks(%N "N") {
     coll.ensure %out at(%c0) is %v
   }
 }
+
+// What nobody but Sema was meant to write.
+coll.schedule @no_such_dimension implements "allreduce" ranks(%N "N") {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %in = coll.buffer in "in"
+  // CHECK: [[#@LINE+1]]:{{[0-9]+}}: error: index 5 of 'in', which has 0 here
+  %d = coll.dim %in, 5
+  scf.for %r = %c0 to %d step %c1 {
+  }
+}

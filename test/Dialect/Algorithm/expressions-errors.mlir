@@ -109,6 +109,15 @@ coll.schedule @s implements "allreduce" ranks(%n "N") {
 
 // -----
 
+// coll.dim C1
+coll.schedule @s implements "allreduce" ranks(%n "N") {
+  %a = coll.tmp "a"
+  // expected-error @+1 {{whose maximum value is 11}}
+  %d = coll.dim %a, 9223372036854775807
+}
+
+// -----
+
 // coll.read C1
 coll.schedule @s implements "allreduce" ranks(%n "N") {
   %a = coll.tmp "a"

@@ -233,3 +233,19 @@ coll.program @p implements "c" from "" ranks [2] tags 2 instances 1 round 0
     coll.alias on 0, %m[0] with %in[0]
   }
 }
+
+// -----
+
+// #coll.size C1
+coll.program @p implements "c" from "" ranks [1] tags 1 instances 1 round 0
+    // expected-error @+1 {{size is cut into 4294967295 chunks, not 1 to 16777216 [C1]}}
+    sizes [#coll.size<count cut 4294967295>] map <> {
+}
+
+// -----
+
+// #coll.size C2
+coll.program @p implements "c" from "" ranks [1] tags 1 instances 1 round 0
+    // expected-error @+1 {{size of 281474976710657 elements is more than 281474976710656 [C2]}}
+    sizes [#coll.size<const 281474976710657>] map <> {
+}

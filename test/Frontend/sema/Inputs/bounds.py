@@ -38,6 +38,9 @@ PROGRAMS = {
     "expressions": lambda: chain(
         "let f0(x) = x", "let f{i}(x) = f{j}(x)" + " + 1" * 900, 10, "let y = f9(N)"
     ),
+    "values": lambda: chain(
+        "let s0 = 0", "let s{i} = s{j}", 2000, "for i in 0 .. s1999 { copy t@0 -> t@1 }"
+    ),
     "statements": lambda: schedule(" ".join(["copy t@0 -> t@1"] * 60000)),
     "list": lambda: schedule(
         "let l = [%s] for r in l { copy t@r -> t@l[r] }"
