@@ -3,9 +3,11 @@
 """What compiling and running a schedule costs, against the bounds we promise.
 
 usage: bench.py [--compile] [--run]      (default: both)
+       bench.py --compare [--ranks LIST] [--sizes LIST] [--csv FILE] [--json FILE] [--svg FILE]
 
 CPU time and peak memory are the child's own (wait4), the best of several runs: on a
 busy machine the minimum is what repeats.  Exit status 1 if a bound is exceeded.
+--compare times our collectives beside other libraries and the machine's limits, see compare.py.
 """
 
 import argparse
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import compare
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "bin"
@@ -97,7 +101,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compile", action="store_true", help="only what compiling costs")
     parser.add_argument("--run", action="store_true", help="only what running costs")
+    parser.add_argument("--compare", action="store_true", help="beside other libraries and the machine's limits")
+    parser.add_argument("--ranks", default="2", help="of --compare: 2, 4 and 8 are there")
+    parser.add_argument("--sizes", default=",".join(map(str, compare.SIZES)), help="of --compare, in bytes")
+    for kind in ("csv", "json", "svg"):
+        parser.add_argument("--" + kind, metavar="FILE", help="what --compare measures, as such a file")
     options = parser.parse_args()
+    if options.compare:
+        with tempfile.TemporaryDirectory() as folder:
+            return compare.main([int(r) for r in options.ranks.split(",")],
+                                [int(s) for s in options.sizes.split(",")], folder,
+                                options.csv, options.json, options.svg)
     both = options.compile == options.run
     good = True
     if both or options.compile:
