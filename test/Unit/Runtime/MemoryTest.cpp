@@ -131,8 +131,9 @@ void TwoRanks::init() {
     ++numDone;
     EXPECT_NE(status, COLL_TIMEOUT) << coll_last_error();
     EXPECT_EQ(caller.comm != nullptr, status == COLL_OK);
-    if (!shortage.hasStruck())
+    if (!shortage.hasStruck()) {
       EXPECT_EQ(status, COLL_OK) << coll_last_error();
+    }
     (void)coll_comm_destroy(caller.comm);
   });
 }
@@ -201,7 +202,8 @@ void TwoRanks::destroy() {
 template <typename Body> void sweep(Body body) {
   constexpr int maxAllocations = 5000;
   RendezvousDirectory directory;
-  Variables variables({{"COLL_NT", "0"}});
+  const std::map<std::string, std::string> values = {{"COLL_NT", "0"}};
+  Variables variables(values);
   for (int victim : {0, 1})
     for (bool lasts : {false, true})
       for (int first = 1;; ++first) {
@@ -269,8 +271,8 @@ TEST(NoMemory, ThreadsOfTheLibraryEndTheCommunicator) {
           ASSERT_EQ(caller.init(), COLL_OK) << coll_last_error();
           for (Action action : {launch, duplicate}) {
             coll_status status = action(caller);
-            if (status != COLL_OK)
-              EXPECT_EQ(status, COLL_SYSTEM) << coll_last_error();
+            EXPECT_TRUE(status == COLL_OK || status == COLL_SYSTEM)
+                << coll_last_error();
           }
           for (coll_comm *comm : {caller.sub, caller.comm}) {
             coll_status status = coll_comm_destroy(comm);
