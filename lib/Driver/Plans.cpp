@@ -108,7 +108,6 @@ static void warnOfExcluded(Session &session, const Bytecode &code,
       .emit();
 }
 
-bool coll::compileSchedule(Session &session, const Bytecode &code,
 /// Where `code` has elements in blocks with a scale of their own.
 static SiteId findBlockScaled(const Bytecode &code) {
   for (auto [instr, site] : llvm::zip_equal(code.code, code.sites)) {
@@ -144,12 +143,13 @@ static bool refuseBlockScaled(Session &session, const Bytecode &code) {
   return true;
 }
 
+bool coll::compileSchedule(Session &session, const Bytecode &code,
                            llvm::ArrayRef<RankSpec> specs,
                            const InstanceOptions &options,
                            CompiledSchedule &result) {
-  std::vector<RankDims> spaces = rankSpacesOf(session, code, specs), excluded;
   if (refuseBlockScaled(session, code))
     return false;
+  std::vector<RankDims> spaces = rankSpacesOf(session, code, specs), excluded;
   std::string condition;
   std::set<uint64_t> counts;
   result.code = &code;
