@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Driver/Plans.h"
+#include "lib/Analysis/RankClassCheck.h"
 #include "lib/Support/Slugs.h"
 
 #include <map>
@@ -209,5 +210,18 @@ std::optional<Plan> coll::planOf(Session &session,
   ScheduleInput input{schedule.name(), {}};
   for (const Instance &instance : schedule.instances)
     input.scheduled.push_back(&*instance.scheduled);
-  return makePlan(input, session.sources);
+  Plan plan = makePlan(input, session.sources);
+  for (const PlanRanks &ranks : plan.ranks) {
+    std::string wrong = checkClasses(*ranks.programs, ranks.classes);
+    if (wrong.empty())
+      continue;
+    session.diags
+        .error(Slug::InternalProgram, {},
+               "internal error: the plan of '" + schedule.name() + "' at " +
+                   std::to_string(ranks.programs->numRanks()) +
+                   " ranks is wrong: " + wrong)
+        .help({}, "no object is written: please report this, with the file");
+    return std::nullopt;
+  }
+  return plan;
 }

@@ -16,6 +16,8 @@ static const char *const overview =
     "compiles it\n\n"
     "  colc ring.coll --check                        is it right at 2 to 8 "
     "ranks?\n"
+    "  colc ring.coll --prove                        is it right at any "
+    "number of ranks?\n"
     "  colc ring.coll --ranks 8 -o ring              writes ring.o and ring.h\n"
     "  colc ring.coll --ranks 2..9 --emit=report     what it moves\n"
     "  colc --explain deadlock                       what a diagnostic "
@@ -49,6 +51,15 @@ struct Flags {
       "explain", cl::desc("print what the diagnostic [slug] means"),
       cl::value_desc("slug"), cl::cat(category)};
   cl::opt<bool> check{"check", cl::desc("verify only"), cl::cat(category)};
+  cl::opt<bool> prove{
+      "prove",
+      cl::desc("verify for every number of ranks at once; exit status 3 if "
+               "that cannot be decided"),
+      cl::cat(category)};
+  cl::opt<bool> invariants{
+      "invariants",
+      cl::desc("with --prove: print what each statement's values are made of"),
+      cl::cat(category)};
   cl::opt<Emit> emit{
       "emit", cl::desc("what to write:"), cl::init(Emit::Object),
       cl::cat(category),
@@ -139,6 +150,8 @@ std::optional<Options> coll::parseOptions(int argc, char **argv) {
   options.explain = flags.explain;
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());
   options.check = flags.check;
+  options.prove = flags.prove;
+  options.invariants = flags.invariants;
   options.emit = flags.emit;
   options.diagnostics = flags.diagnostics;
   if (llvm::Error error = parseDefines(flags.defines, options.defines)) {

@@ -20,7 +20,7 @@ struct Options {
   std::vector<RankSpec> ranks;
   std::vector<std::pair<std::string, int64_t>> defines;
   std::vector<std::string> libraryDirs;
-  bool check = false;
+  bool check = false, prove = false, invariants = false;
   Emit emit = Emit::Object;
   DiagnosticFormat diagnostics = DiagnosticFormat::Text;
   HostOptions host;

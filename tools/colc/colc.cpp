@@ -6,6 +6,7 @@
 #include "lib/Interchange/MscclJudge.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
+#include "tools/colc/Prove.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
 
@@ -31,17 +32,22 @@ static void runXml(Session &session, const Options &options) {
   msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
 }
 
-static void run(Session &session, const Options &options) {
+static void run(Session &session, const Options &options, Verdict &proof) {
   if (isForeign(options.file))
     return runXml(session, options);
   if (!session.parse(options.file, options.libraryDirs))
     return;
-  if (options.emit == Emit::Ast && !options.check)
+  bool isVerifiedOnly = options.check || options.prove;
+  if (options.emit == Emit::Ast && !isVerifiedOnly)
     return printTree(session, options);
   if (!session.analyse(options.schedule, options.defines))
     return;
+  if (options.prove)
+    proof = proveSchedules(session, options);
   if (options.check)
-    return check(session, options);
+    check(session, options);
+  if (isVerifiedOnly)
+    return;
   switch (options.emit) {
   case Emit::Coll:
     writeOutput(session, options.output,
@@ -78,8 +84,9 @@ int main(int argc, char **argv) {
   if (!options->explain.empty())
     return printExplanation(streams, options->explain);
   Session session;
-  run(session, *options);
+  Verdict proof = Verdict::Right;
+  run(session, *options, proof);
   streams.flush(session.diags);
   render(session.diags, options->diagnostics, llvm::errs());
-  return static_cast<int>(session.verdict());
+  return static_cast<int>(worse(session.verdict(), proof));
 }
