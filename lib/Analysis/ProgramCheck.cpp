@@ -306,6 +306,27 @@ static std::string locationText(const ProgramError &error,
          std::to_string(at.chunk) + ",";
 }
 
+std::string coll::describeOther(const ProgramError &race) {
+  return "block " + std::to_string(race.otherBlock) +
+         (race.isOtherStore ? " stores" : " loads") + " here, in step " +
+         std::to_string(race.otherStep);
+}
+
+/// The run that found the race came to the other access first; so a wait for it
+/// can always end.
+std::string coll::describeMissingOrder(const ProgramError &race) {
+  std::string text = "block " + std::to_string(race.block) +
+                     (race.isStore ? " stores" : " loads") + " here, in step " +
+                     std::to_string(race.step) +
+                     (race.roundsBefore ? " of the next round" : "") +
+                     ", and no wait or message comes between";
+  if (race.roundsBefore > 1)
+    return text;
+  return text + "; 'coll.wait block " + std::to_string(race.otherBlock) +
+         " step " + std::to_string(race.otherStep) +
+         (race.roundsBefore ? " previous_round" : "") + "' would order them";
+}
+
 std::string coll::describe(const ProgramError &error,
                            const ProgramSet &programs) {
   std::string rank = "rank " + std::to_string(error.rank),

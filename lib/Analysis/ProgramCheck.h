@@ -68,6 +68,10 @@ struct ProgramError {
   /// Race, MessageMismatch: the other access.
   uint32_t otherBlock = 0, otherStep = 0;
   SiteId otherSite = kNone;
+  /// Race: which of the two stores, and how many rounds before this access the
+  /// other one was.
+  bool isStore = false, isOtherStore = false;
+  uint32_t roundsBefore = 0;
   Location location = {}; ///< memory errors
   FifoShape fifo = {};
   const char *detail = "";
@@ -98,6 +102,10 @@ ProgramCheckResult checkPrograms(const ProgramSet &programs,
 
 /// One line that says what is wrong, without its place.
 std::string describe(const ProgramError &error, const ProgramSet &programs);
+/// Of a race: what the other access is, and what this one is; with the wait
+/// that would order them.
+std::string describeOther(const ProgramError &race);
+std::string describeMissingOrder(const ProgramError &race);
 
 } // namespace coll
 

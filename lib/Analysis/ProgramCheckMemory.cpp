@@ -172,13 +172,13 @@ bool Order::isReachable(Event earlier, Event later) {
   return false;
 }
 
-std::optional<Event> Order::touch(Rank rank, uint32_t location, Event event,
-                                  bool isWrite) {
+std::optional<Conflict> Order::touch(Rank rank, uint32_t location, Event event,
+                                     bool isWrite) {
   if (!tracked[rank])
     return std::nullopt;
   Access &access = accesses[location];
   if (access.write.block != kNone && !isBefore(access.write, event))
-    return access.write;
+    return Conflict{access.write, true};
   if (!isWrite) {
     for (Event &read : access.reads)
       if (read.block == event.block) {
@@ -190,7 +190,7 @@ std::optional<Event> Order::touch(Rank rank, uint32_t location, Event event,
   }
   for (Event read : access.reads)
     if (!isBefore(read, event))
-      return read;
+      return Conflict{read, false};
   access.write = event;
   access.reads.clear();
   return std::nullopt;

@@ -66,6 +66,12 @@ private:
   std::vector<Content> contents;
 };
 
+/// An access that was come to before, and not in any order.
+struct Conflict {
+  Event event;
+  bool isWrite;
+};
+
 /// Order between steps of different blocks, for ranks that have several.
 class Order {
 public:
@@ -74,8 +80,8 @@ public:
   Event begin(Rank rank, uint32_t block, llvm::ArrayRef<Event> after);
   /// The conflicting access of another block that nothing orders before this
   /// one.
-  std::optional<Event> touch(Rank rank, uint32_t location, Event event,
-                             bool isWrite);
+  std::optional<Conflict> touch(Rank rank, uint32_t location, Event event,
+                                bool isWrite);
   bool isTracked(Rank rank) const { return tracked[rank]; }
   uint32_t blockAt(Rank rank, uint32_t block) const {
     return firstBlock[rank] + block;

@@ -45,13 +45,19 @@ bool Machine::run() {
   if (!validate() || !connect())
     return false;
   initialise();
-  for (uint32_t b = blocks.size(); b-- > 0;)
-    queue.push_back(b);
-  while (!queue.empty() && errors.empty()) {
-    Block &block = blocks[queue.back()];
-    queue.pop_back();
-    block.isQueued = false;
-    advance(block);
+  // Round by round, so that a race within a round is found before one between
+  // rounds.
+  for (openRounds = 1; openRounds <= rounds && errors.empty(); ++openRounds) {
+    for (uint32_t b = blocks.size(); b-- > 0;) {
+      queue.push_back(b);
+      blocks[b].isQueued = true;
+    }
+    while (!queue.empty() && errors.empty()) {
+      Block &block = blocks[queue.back()];
+      queue.pop_back();
+      block.isQueued = false;
+      advance(block);
+    }
   }
   return errors.empty() && finish();
 }
@@ -88,13 +94,16 @@ bool Machine::failAt(const Block &block, ProgramError::Kind kind,
   return false;
 }
 
-bool Machine::raceAt(const Block &block, const Port &port, Event other) {
+bool Machine::raceAt(const Block &block, const Port &port, Conflict other) {
   failAt(block, ProgramError::Race, port);
   ProgramError &error = errors.back();
-  const Block &otherBlock = blocks[other.block];
+  const Block &otherBlock = blocks[other.event.block];
   const auto &steps = ranks[otherBlock.rank].blocks[otherBlock.block].steps;
   error.otherBlock = otherBlock.block;
-  error.otherStep = other.number % steps.size();
+  error.otherStep = other.event.number % steps.size();
+  error.isStore = port.kind == Port::Store;
+  error.isOtherStore = other.isWrite;
+  error.roundsBefore = block.round - other.event.number / steps.size();
   error.otherSite = steps[error.otherStep].site;
   return false;
 }

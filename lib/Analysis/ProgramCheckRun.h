@@ -117,7 +117,7 @@ private:
             const char *detail = "");
   bool failAt(const Block &block, ProgramError::Kind kind, const Port &port,
               const char *detail = "");
-  bool raceAt(const Block &block, const Port &port, Event other);
+  bool raceAt(const Block &block, const Port &port, Conflict other);
   void wake(uint32_t block);
   const Step &stepAt(const Block &block) const {
     return ranks[block.rank].blocks[block.block].steps[block.step];
@@ -136,6 +136,7 @@ private:
   std::vector<Fifo> fifos;
   std::vector<std::vector<uint32_t>> sendFifos, recvFifos; // by rank and end
   std::vector<uint32_t> queue;
+  uint32_t openRounds = 1; // may be run
   llvm::SmallVector<TermId, 8> operands, sources;
 };
 

@@ -16,7 +16,7 @@ void Machine::wake(uint32_t block) {
 
 void Machine::advance(Block &block) {
   const auto &steps = ranks[block.rank].blocks[block.block].steps;
-  for (; block.round < rounds; ++block.round, block.step = 0)
+  for (; block.round < openRounds; ++block.round, block.step = 0)
     for (; block.step < steps.size(); ++block.step) {
       const Step &step = steps[block.step];
       if (!isReady(block, step) || !execute(block, step))
@@ -128,7 +128,7 @@ bool Machine::load(const Block &block, const Step &step, const Port &port,
   uint32_t at = memory.find(block.rank, port.loc, isToken, block.round);
   if (at == kNone)
     return failAt(block, ProgramError::Overflow, port);
-  if (std::optional<Event> other = order.touch(block.rank, at, event, false))
+  if (std::optional<Conflict> other = order.touch(block.rank, at, event, false))
     return raceAt(block, port, *other);
   const Content &content = memory[at];
   if (content.term == kNone)
@@ -193,7 +193,7 @@ bool Machine::store(const Block &block, const Step &step, const Port &port,
     if (block.round == 0)
       stored.push_back({block.rank, port.loc, block.block, block.step});
   }
-  if (std::optional<Event> other = order.touch(block.rank, at, event, true))
+  if (std::optional<Conflict> other = order.touch(block.rank, at, event, true))
     return raceAt(block, port, *other);
   memory[at] = {term, port.type, step.size, step.chunk};
   return true;

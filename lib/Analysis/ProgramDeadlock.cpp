@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/ProgramDeadlock.h"
+#include "lib/Analysis/ShortestCycle.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -48,8 +49,9 @@ private:
     return block == kNone || blocks[block].round == shape.rounds;
   }
   void wake(uint32_t block);
-  BlockedAt describe(const BlockState &block) const;
-  void findCycle(DeadlockResult &result) const;
+  std::vector<BlockedAt> waitsOf(const BlockState &block) const;
+  void findCycle(const std::vector<std::vector<BlockedAt>> &waits,
+                 DeadlockResult &result) const;
 
   const ProgramSet &programs;
   const std::vector<RankProgram> &ranks;
@@ -196,26 +198,27 @@ void Run::advance(BlockState &block) {
     wake(fifos[fifo].sender);
 }
 
-BlockedAt Run::describe(const BlockState &block) const {
+/// All that the next slice lacks: blocks, then data, then room.
+std::vector<BlockedAt> Run::waitsOf(const BlockState &block) const {
   const RankProgram &program = ranks[block.rank];
   const Step &step = block.program->steps[block.step];
-  BlockedAt at{BlockedAt::Data, block.rank,  block.block, block.step,
-               block.slice,     block.round, step.site};
+  std::vector<BlockedAt> waits;
   auto waitsFor = [&](BlockedAt::Why why, uint32_t other, Rank peer,
                       uint32_t tag) {
-    at.why = why;
+    BlockedAt at{why,         block.rank,  block.block, block.step,
+                 block.slice, block.round, step.site};
     at.peer = peer;
     at.tag = tag;
     at.isOver = isOver(other);
     at.onBlock = other == kNone ? kNone : blocks[other].block;
-    return at;
+    waits.push_back(at);
   };
   if (block.slice == 0)
     for (uint32_t w = step.firstWait; w < step.firstWait + step.numWaits; ++w)
       if (!holds(block, program.waits[w]))
-        return waitsFor(BlockedAt::Block,
-                        firstBlock[block.rank] + program.waits[w].block,
-                        block.rank, 0);
+        waitsFor(BlockedAt::Block,
+                 firstBlock[block.rank] + program.waits[w].block, block.rank,
+                 0);
   for (bool lookAtSends : {false, true})
     for (uint32_t p = step.firstPort;
          p < step.firstPort + step.numSources + step.numSinks; ++p) {
@@ -224,49 +227,35 @@ BlockedAt Run::describe(const BlockState &block) const {
         const Fifo &fifo = fifos[recvFifos[block.rank][port.end]];
         const ChannelEnd &end = program.recvEnds[port.end];
         if (fifo.sent == fifo.received)
-          return waitsFor(BlockedAt::Data, fifo.sender, end.peer, end.tag);
+          waitsFor(BlockedAt::Data, fifo.sender, end.peer, end.tag);
       } else if (lookAtSends && port.kind == Port::Send) {
         const Fifo &fifo = fifos[sendFifos[block.rank][port.end]];
         const ChannelEnd &end = program.sendEnds[port.end];
         if (freeSlots(fifo) == 0)
-          return waitsFor(BlockedAt::Credit, fifo.receiver, end.peer, end.tag);
+          waitsFor(BlockedAt::Credit, fifo.receiver, end.peer, end.tag);
       }
     }
-  return at;
+  return waits;
 }
 
-/// Every blocked block waits for one other. Either that leads into a cycle, or
-/// to a block that has ended.
-void Run::findCycle(DeadlockResult &result) const {
+/// Every blocked block waits for others. Either that leads into a circle, or to
+/// a block that has ended.
+void Run::findCycle(const std::vector<std::vector<BlockedAt>> &waits,
+                    DeadlockResult &result) const {
   std::vector<uint32_t> blockedIndex(blocks.size(), kNone);
-  for (uint32_t i = 0; i < result.blocked.size(); ++i)
-    blockedIndex[firstBlock[result.blocked[i].rank] + result.blocked[i].block] =
-        i;
-  std::vector<uint32_t> visit(result.blocked.size(), kNone);
-  uint32_t dead = kNone; // waits for one that is over
-  for (uint32_t start = 0; start < result.blocked.size(); ++start) {
-    uint32_t i = start;
-    while (visit[i] == kNone) {
-      visit[i] = start;
-      const BlockedAt &at = result.blocked[i];
-      if (at.isOver) {
-        dead = std::min(dead, i);
-        break;
-      }
-      i = blockedIndex[firstBlock[at.peer] + at.onBlock];
-    }
-    if (visit[i] != start || result.blocked[i].isOver)
-      continue;
-    uint32_t first = i;
-    do {
-      const BlockedAt &at = result.blocked[i];
-      result.cycle.push_back(at);
-      i = blockedIndex[firstBlock[at.peer] + at.onBlock];
-    } while (i != first);
-    return;
-  }
-  if (dead != kNone)
-    result.cycle.push_back(result.blocked[dead]);
+  for (uint32_t i = 0; i < waits.size(); ++i)
+    blockedIndex[firstBlock[waits[i][0].rank] + waits[i][0].block] = i;
+  std::vector<std::vector<uint32_t>> targets(waits.size());
+  for (uint32_t i = 0; i < waits.size(); ++i)
+    for (const BlockedAt &at : waits[i])
+      targets[i].push_back(
+          at.isOver ? kNone : blockedIndex[firstBlock[at.peer] + at.onBlock]);
+  for (auto [block, wait] : shortestCycle(targets))
+    result.cycle.push_back(waits[block][wait]);
+  for (uint32_t i = 0; i < waits.size() && result.cycle.empty(); ++i)
+    for (const BlockedAt &at : waits[i])
+      if (at.isOver && result.cycle.empty())
+        result.cycle.push_back(at);
 }
 
 DeadlockResult Run::go() {
@@ -284,12 +273,15 @@ DeadlockResult Run::go() {
     if (block.round < shape.rounds)
       advance(block);
   }
+  std::vector<std::vector<BlockedAt>> waits;
   for (const BlockState &block : blocks)
     if (block.round < shape.rounds)
-      result.blocked.push_back(describe(block));
-  result.isStuck = !result.blocked.empty();
+      waits.push_back(waitsOf(block));
+  for (const std::vector<BlockedAt> &of : waits)
+    result.blocked.push_back(of[0]);
+  result.isStuck = !waits.empty();
   if (result.isStuck)
-    findCycle(result);
+    findCycle(waits, result);
   return result;
 }
 
@@ -325,4 +317,35 @@ DeadlockResult coll::findDeadlock(const ProgramSet &programs, uint32_t member,
           return result;
       }
   return result;
+}
+
+/// More slots never hurt, and more than a block ever sends are as good as any.
+std::optional<uint32_t> coll::leastSlots(const ProgramSet &programs,
+                                         uint32_t member, Variant variant,
+                                         const FifoShape &shape) {
+  auto ends = [&](uint32_t slots) {
+    FifoShape other = shape;
+    other.slots = slots;
+    DeadlockResult result = findDeadlock(programs, member, variant, other);
+    return result.isDecided && !result.isStuck;
+  };
+  const ProgramMember &m = programs.members[member];
+  uint64_t steps = 1;
+  for (const RankProgram &rank :
+       variant == Variant::InPlace ? m.inPlace : m.outOfPlace)
+    for (const BlockProgram &block : rank.blocks)
+      steps = std::max<uint64_t>(steps, block.steps.size());
+  uint32_t low = shape.batch;
+  uint32_t high = std::min<uint64_t>(
+      shape.batch + steps * shape.slices * shape.batch, kNone / 2);
+  if (!ends(high))
+    return std::nullopt;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (ends(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
 }

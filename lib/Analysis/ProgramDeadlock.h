@@ -18,6 +18,8 @@
 
 #include "lib/Analysis/Program.h"
 
+#include <optional>
+
 namespace coll {
 
 struct FifoShape {
@@ -75,6 +77,11 @@ DeadlockResult runFifos(const ProgramSet &programs, uint32_t member,
 /// chunks that are longer than others. Returns the run that got stuck.
 DeadlockResult findDeadlock(const ProgramSet &programs, uint32_t member,
                             Variant variant, const FifoShape &shape);
+
+/// The least slots with which findDeadlock finds none, all else as in `shape`;
+/// nothing if no number of them helps.
+std::optional<uint32_t> leastSlots(const ProgramSet &programs, uint32_t member,
+                                   Variant variant, const FifoShape &shape);
 
 } // namespace coll
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Analysis/RegionModel.h"
+#include "lib/Analysis/ShortestCycle.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -234,28 +235,27 @@ bool Explanation::findUnmatched(RegionFault &fault) {
   return true;
 }
 
-/// Every stuck process waits for a stuck one, so to follow the first wait of
-/// each must come back somewhere.
+/// Every stuck process waits for a stuck one, so there is a circle. It is told
+/// from its lowest rank on.
 void Explanation::findCycle(RegionFault &fault) {
-  std::vector<const Wait *> firstWait(scripts.size());
-  for (const Wait &wait : outcome.waits)
-    if (!firstWait[wait.process])
-      firstWait[wait.process] = &wait;
-  std::vector<bool> seen(scripts.size());
-  uint32_t p = outcome.waits.front().process;
-  auto next = [&](uint32_t q) { return processOf.lookup(firstWait[q]->peer); };
-  for (; !seen[p]; p = next(p))
-    seen[p] = true;
-  uint32_t start = p;
-  for (uint32_t q = next(p); q != p; q = next(q))
-    if (scripts[q].rank < scripts[start].rank)
-      start = q;
-  p = start;
-  do {
-    cycle.push_back(*firstWait[p]);
-    fault.links.push_back(linkOf(*firstWait[p]));
-    p = next(p);
-  } while (p != start);
+  std::vector<std::vector<uint32_t>> targets(scripts.size());
+  std::vector<std::vector<const Wait *>> waitsOf(scripts.size());
+  for (const Wait &wait : outcome.waits) {
+    targets[wait.process].push_back(processOf.lookup(wait.peer));
+    waitsOf[wait.process].push_back(&wait);
+  }
+  auto circle = shortestCycle(targets);
+  llvm::SmallVector<const Wait *> links;
+  for (auto [process, edge] : circle)
+    links.push_back(waitsOf[process][edge]);
+  auto lowest = llvm::min_element(links, [&](const Wait *a, const Wait *b) {
+    return scripts[a->process].rank < scripts[b->process].rank;
+  });
+  std::rotate(links.begin(), lowest, links.end());
+  for (const Wait *wait : links) {
+    cycle.push_back(*wait);
+    fault.links.push_back(linkOf(*wait));
+  }
 }
 
 bool Explanation::canGroup(const ScriptOp &first, const ScriptOp &second) {

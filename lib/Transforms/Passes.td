@@ -35,7 +35,8 @@ def VerifyProgram : Pass<"coll-verify-program", "::mlir::ModuleOp"> {
   let options = [
     Option<"slots", "slots", "uint32_t", "4", "Slots of a FIFO">,
     Option<"batch", "batch", "uint32_t", "2", "Slots given back at a time">,
-    Option<"slices", "slices", "uint32_t", "1", "Slots that a message takes, at most">];
+    Option<"slices", "slices", "uint32_t", "1", "Slots that a message takes, at most">,
+    Option<"resident", "resident", "uint32_t", "0", "Blocks of a rank that run at a time; 0: all">];
 }
 
 #endif // COLL_LIB_TRANSFORMS_PASSES_TD

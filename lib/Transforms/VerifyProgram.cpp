@@ -32,6 +32,8 @@ private:
 };
 } // namespace
 
+using Places = llvm::function_ref<mlir::Location(SiteId)>;
+
 static const char *whatFor(BlockedAt::Why why) {
   switch (why) {
   case BlockedAt::Data:
@@ -44,13 +46,12 @@ static const char *whatFor(BlockedAt::Why why) {
   llvm_unreachable("unknown reason");
 }
 
-/// One error, with a note for each block that waits.
-static void reportStuck(const DeadlockResult &stuck, Variant variant,
-                        llvm::function_ref<mlir::Location(SiteId)> place) {
+/// A note for each block that waits.
+static void noteChain(mlir::InFlightDiagnostic &diag,
+                      const DeadlockResult &stuck, Variant variant,
+                      Places place) {
   const std::vector<BlockedAt> &chain =
       stuck.cycle.empty() ? stuck.blocked : stuck.cycle;
-  mlir::InFlightDiagnostic diag = mlir::emitError(
-      place(chain.front().site), "program deadlocks [program-deadlock]");
   for (const BlockedAt &at : llvm::ArrayRef(chain).take_front(maxNotes))
     diag.attachNote(place(at.site))
         << "rank " << at.rank
@@ -60,6 +61,57 @@ static void reportStuck(const DeadlockResult &stuck, Variant variant,
         << (at.isOver ? ", which has ended" : "");
   if (chain.size() > maxNotes)
     diag.attachNote() << "and " << chain.size() - maxNotes << " more";
+}
+
+/// One error, with the chain, and what would be enough.
+static void reportStuck(const DeadlockResult &stuck, const ProgramSet &programs,
+                        uint32_t member, Variant variant,
+                        const FifoShape &shape, Places place) {
+  const std::vector<BlockedAt> &chain =
+      stuck.cycle.empty() ? stuck.blocked : stuck.cycle;
+  mlir::InFlightDiagnostic diag = mlir::emitError(
+      place(chain.front().site), "program deadlocks [program-deadlock]");
+  noteChain(diag, stuck, variant, place);
+  if (auto least = leastSlots(programs, member, variant, shape))
+    diag.attachNote() << "it would end with " << *least
+                      << " slots, and with no fewer; there are " << shape.slots
+                      << ", given back " << shape.batch
+                      << " at a time, and messages of up to " << shape.slices;
+}
+
+/// What is wrong whatever the FIFOs.
+static void reportError(const ProgramError &error, const ProgramSet &programs,
+                        Places place) {
+  mlir::InFlightDiagnostic diag = mlir::emitError(place(error.site));
+  diag << describe(error, programs);
+  if (error.kind == ProgramError::Race) {
+    diag.attachNote(place(error.otherSite)) << describeOther(error);
+    diag.attachNote(place(error.site)) << describeMissingOrder(error);
+  } else if (error.otherSite != kNone) {
+    diag.attachNote(place(error.otherSite)) << "the other end";
+  } else if (error.kind == ProgramError::Stuck) {
+    // As many slots as there can be messages.
+    FifoShape endless{kNone / 2, 1, 1, 2};
+    noteChain(diag, runFifos(programs, error.member, error.variant, endless),
+              error.variant, place);
+  }
+}
+
+/// A block that cannot run yet waits for one that has ended, and others may
+/// wait for it.
+static bool areResident(const ProgramSet &programs, uint32_t limit,
+                        mlir::Location loc) {
+  for (const ProgramMember &member : programs.members)
+    for (const auto *ranks : {&member.outOfPlace, &member.inPlace})
+      for (Rank rank = 0; rank < ranks->size(); ++rank)
+        if (size_t blocks = (*ranks)[rank].blocks.size(); blocks > limit) {
+          mlir::emitError(loc) << "rank " << rank << " has " << blocks
+                               << " blocks, and " << limit
+                               << " can run at a time: one that others wait "
+                                  "for may never start [too-many-blocks]";
+          return false;
+        }
+  return true;
 }
 
 mlir::LogicalResult VerifyProgram::verify(ProgramOp program) {
@@ -72,17 +124,13 @@ mlir::LogicalResult VerifyProgram::verify(ProgramOp program) {
   auto place = [&](SiteId site) {
     return site == kNone ? program.getLoc() : imported->siteLocs[site];
   };
+  if (resident != 0 && !areResident(programs, resident, program.getLoc()))
+    return mlir::failure();
   ProgramCheckOptions options;
   options.checkTerms = false;
   ProgramCheckResult result = checkPrograms(programs, {}, options);
-  for (const ProgramError &error : result.errors) {
-    mlir::InFlightDiagnostic diag = mlir::emitError(place(error.site));
-    diag << describe(error, programs);
-    if (error.otherSite != kNone)
-      diag.attachNote(place(error.otherSite))
-          << (error.kind == ProgramError::Race ? "the other access"
-                                               : "the other end");
-  }
+  for (const ProgramError &error : result.errors)
+    reportError(error, programs, place);
   if (!result.isRight())
     return mlir::failure();
   FifoShape shape{slots, batch, slices};
@@ -97,7 +145,7 @@ mlir::LogicalResult VerifyProgram::verify(ProgramOp program) {
             "blocks use one end of a channel");
       if (!stuck.isStuck)
         continue;
-      reportStuck(stuck, variant, place);
+      reportStuck(stuck, programs, m, variant, shape, place);
       return mlir::failure();
     }
   return mlir::success();

@@ -8,7 +8,9 @@
 * lib/ takes the runtime's public headers only, and its folders form no cycle;
 * dialect/ includes nothing of lib/ and tools/;
 * nobody but a transport's own folder includes that transport's or its vendor's
-  headers, and runtime/core does not even name the types they declare.
+  headers, and runtime/core does not even name the types they declare;
+* the second verification sees nothing of scheduling, directly or not, and
+  scheduling nothing of it or of terms (of deadlock it may ask).
 
 usage: check_include_direction.py ROOT
 """
@@ -29,6 +31,12 @@ FORBIDDEN = {
     "lib": ("tools/", "runtime/"),
     "tools": (),
 }
+# Files that begin so must not reach files that begin so.
+STRANGERS = (
+    ("lib/Analysis/Program", "lib/Analysis/Schedule"),
+    ("lib/Analysis/Schedule", "lib/Analysis/ProgramCheck"),
+    ("lib/Analysis/Schedule", "lib/Analysis/Terms"),
+)
 VENDOR = {
     "infiniband/": "verbs",
     "rdma/": "verbs",
@@ -114,6 +122,25 @@ def checkCycles(edges):
             yield from visit(folder, [folder])
 
 
+def checkStrangers(includes):
+    """`includes`: path -> [(line, target)]."""
+    for path, list_ in includes.items():
+        for own, other in STRANGERS:
+            if not path.startswith(own) or path.startswith(other):
+                continue
+            for number, target in list_:
+                trail, seen = [target], {target}
+                while trail:
+                    at = trail.pop()
+                    if at.startswith(other):
+                        yield "%s:%d: %s reaches %s" % (path, number, own, at)
+                        break
+                    for _, more in includes.get(at, ()):
+                        if more not in seen:
+                            seen.add(more)
+                            trail.append(more)
+
+
 def main(root):
     root = pathlib.Path(root)
     files = [p for p in repoFiles(root, (".h", ".cpp", ".c", ".inc")) if p.parts[0] in FORBIDDEN]
@@ -121,8 +148,10 @@ def main(root):
         return report(["%s: no source files" % root])
     findings = []
     edges = {}
+    includes = {}
     for path in files:
-        for number, target in includesOf(root, path):
+        includes[str(path)] = list(includesOf(root, path))
+        for number, target in includes[str(path)]:
             findings += checkInclude(path, number, target)
             pair = [pathlib.Path(p).parts[1] for p in (path, target)
                     if pathlib.Path(p).parts[0] == "lib" and len(pathlib.Path(p).parts) > 2]
@@ -130,6 +159,7 @@ def main(root):
                 edges.setdefault(tuple(pair), "%s:%d" % (path, number))
     findings += checkCoreNames(root, files)
     findings += checkCycles(edges)
+    findings += checkStrangers(includes)
     return report(findings)
 
 

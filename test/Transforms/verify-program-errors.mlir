@@ -11,7 +11,8 @@ coll.program @both_wait implements "c" from "" ranks [2] tags 1 instances 1 roun
       %p = coll.channel from 1 tag 0
       %n = coll.channel to 1 tag 0
       coll.block {
-        // expected-error @+1 {{rank 0 waits for a message that does not come}}
+        // expected-error @+2 {{rank 0 waits for a message that does not come}}
+        // expected-note @+1 {{rank 0 waits here, in block 0, for a message of rank 1}}
         coll.step size 0 chunk 0 {
           %m = coll.pop %p
           coll.store %m to %out[0, 0]
@@ -26,6 +27,7 @@ coll.program @both_wait implements "c" from "" ranks [2] tags 1 instances 1 roun
       %p = coll.channel from 0 tag 0
       %n = coll.channel to 0 tag 0
       coll.block {
+        // expected-note @+1 {{rank 1 waits here, in block 0, for a message of rank 0}}
         coll.step size 0 chunk 0 {
           %m = coll.pop %p
           coll.store %m to %out[0, 0]
@@ -67,8 +69,9 @@ coll.program @too_deep implements "c" from "" ranks [2] tags 1 instances 1 round
           %l = coll.load %in[0, 0]
           coll.push %l to %n
         }
-        // expected-error @+2 {{program deadlocks [program-deadlock]}}
-        // expected-note @+1 {{rank 0 waits here, in block 0, for a free slot to rank 1}}
+        // expected-error @+3 {{program deadlocks [program-deadlock]}}
+        // expected-note @+2 {{rank 0 waits here, in block 0, for a free slot to rank 1}}
+        // expected-note @+1 {{it would end with 6 slots, and with no fewer; there are 4, given back 2 at a time, and messages of up to 1}}
         coll.step size 0 chunk 0 {
           %l = coll.load %in[0, 0]
           coll.push %l to %n

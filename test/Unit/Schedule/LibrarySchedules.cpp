@@ -9,8 +9,8 @@
 
 using namespace coll;
 
-static std::vector<std::string>
-allFiles(const std::vector<std::string> &folders) {
+std::vector<std::string>
+test::allFiles(const std::vector<std::string> &folders) {
   std::vector<std::string> files;
   for (const std::string &folder : folders) {
     std::error_code error;
@@ -35,21 +35,22 @@ definesFor(const Bytecode &code) {
   return defines;
 }
 
-/// The chunk graphs of all members; none if the schedule is wrong or excluded
-/// at this rank space.
-static std::vector<ChunkGraph>
-graphsOf(const Bytecode &code, const RankDims &dims, Session &session) {
+std::vector<ChunkGraph> test::graphsOf(Session &session, const Bytecode &code,
+                                       const std::vector<uint32_t> &dims,
+                                       bool &isWrong) {
   Parameters parameters;
   parameters.rankDims = dims;
   parameters.defines = definesFor(code);
   DiagnosticEngine diags(session.sources);
   LaunchFamily family = enumerateLaunch(code, parameters, diags);
   std::vector<ChunkGraph> graphs;
+  isWrong = family.status == ElaborateResult::Wrong;
   if (family.status != ElaborateResult::Right)
     return graphs;
   for (uint64_t m = 0; m < family.size(); ++m) {
     parameters.launch = family.member(m);
     ElaborateResult result = elaborate(code, parameters, diags);
+    isWrong = result.status == ElaborateResult::Wrong;
     if (result.status != ElaborateResult::Right)
       return {};
     graphs.push_back(std::move(result.graph));
@@ -66,7 +67,9 @@ forEachInstance(Session &session, const Bytecode &code,
         rankSpaces({RankSpec{{n}, 0, 0}}, code.rankNames.size());
     ASSERT_TRUE(bool(spaces));
     for (const RankDims &dims : *spaces) {
-      std::vector<ChunkGraph> graphs = graphsOf(code, dims, session);
+      bool isWrong = false;
+      std::vector<ChunkGraph> graphs =
+          test::graphsOf(session, code, dims, isWrong);
       if (!graphs.empty())
         body({code.schedule + " at " + describe(dims), std::move(graphs)});
     }
@@ -76,7 +79,7 @@ forEachInstance(Session &session, const Bytecode &code,
 void test::forEachSchedule(const std::vector<std::string> &folders,
                            const std::vector<uint32_t> &ranks,
                            const std::function<void(const Instance &)> &body) {
-  for (const std::string &file : allFiles(folders)) {
+  for (const std::string &file : test::allFiles(folders)) {
     Session reader;
     ASSERT_TRUE(reader.parse(file, {}));
     for (const Decl *decl : reader.program().main->decls) {

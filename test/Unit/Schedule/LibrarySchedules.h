@@ -9,7 +9,20 @@
 #include <string>
 #include <vector>
 
+namespace coll {
+class Session;
+struct Bytecode;
+} // namespace coll
+
 namespace coll::test {
+
+/// The .coll files of these folders of the repository.
+std::vector<std::string> allFiles(const std::vector<std::string> &folders);
+/// The chunk graphs of all launch members. None if the schedule is wrong there,
+/// or excluded. Parameters without a default are 0, 1, ...
+std::vector<ChunkGraph> graphsOf(Session &session, const Bytecode &code,
+                                 const std::vector<uint32_t> &dims,
+                                 bool &isWrong);
 
 /// A schedule at one rank space.
 struct Instance {

@@ -1,10 +1,14 @@
 //===- RankClassTest.cpp - Ranks that run the same program ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/RankClass.h"
+#include "../Score.h"
 #include "Schedules.h"
+#include "lib/Analysis/RankClassCheck.h"
 #include "lib/Analysis/Schedule.h"
 
 #include <gtest/gtest.h>
+#include <map>
+#include <random>
 
 using namespace coll;
 using namespace coll::test;
@@ -25,56 +29,8 @@ ProgramSet programsOf(std::vector<ChunkGraph> members) {
   return std::move(result.programs);
 }
 
-/// Every number of every rank, computed as the runtime does, is the program's.
 void expectRight(const ProgramSet &programs, const ClassSet &set) {
-  auto expectField = [&](const RankClass &rankClass, FieldRef field, Rank rank,
-                         Rank root, uint32_t own, uint32_t ofClass) {
-    const RelocTerms *terms = rankClass.termsOf(field);
-    ASSERT_EQ(terms ? evaluate(*terms, programs, rank, root) : ofClass, own);
-  };
-  for (uint32_t m = 0; m < programs.members.size(); ++m) {
-    const ProgramMember &member = programs.members[m];
-    Rank root = member.launchValues.empty() ? 0 : member.launchValues[0];
-    for (Rank rank = 0; rank < programs.numRanks(); ++rank) {
-      const RankClass &rankClass = set.classes[set.classOf[m][rank]];
-      const ProgramMember &other = programs.members[rankClass.member];
-      for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
-        if (variant == Variant::InPlace && member.inPlace.empty())
-          continue;
-        const RankProgram &own =
-            (variant == Variant::InPlace ? member.inPlace
-                                         : member.outOfPlace)[rank];
-        const RankProgram &shared =
-            (variant == Variant::InPlace ? other.inPlace
-                                         : other.outOfPlace)[rankClass.rank];
-        ASSERT_EQ(own.ports.size(), shared.ports.size());
-        for (uint32_t p = 0; p < own.ports.size(); ++p) {
-          if (own.ports[p].loc.space == Location::Scratch)
-            continue;
-          expectField(rankClass, {FieldRef::PortPart, variant, p}, rank, root,
-                      own.ports[p].loc.part, shared.ports[p].loc.part);
-          expectField(rankClass, {FieldRef::PortChunk, variant, p}, rank, root,
-                      own.ports[p].loc.chunk, shared.ports[p].loc.chunk);
-        }
-        for (uint32_t i = 0; i < own.sendEnds.size(); ++i)
-          expectField(rankClass, {FieldRef::SendPeer, variant, i}, rank, root,
-                      own.sendEnds[i].peer, shared.sendEnds[i].peer);
-        for (uint32_t i = 0; i < own.recvEnds.size(); ++i)
-          expectField(rankClass, {FieldRef::RecvPeer, variant, i}, rank, root,
-                      own.recvEnds[i].peer, shared.recvEnds[i].peer);
-        uint32_t number = 0;
-        for (uint32_t b = 0; b < own.blocks.size(); ++b)
-          for (uint32_t s = 0; s < own.blocks[b].steps.size(); ++s, ++number) {
-            const Step &step = own.blocks[b].steps[s],
-                       &of = shared.blocks[b].steps[s];
-            expectField(rankClass, {FieldRef::StepChunk, variant, number}, rank,
-                        root, step.chunk, of.chunk);
-            expectField(rankClass, {FieldRef::StepShift, variant, number}, rank,
-                        root, step.shift, of.shift);
-          }
-      }
-    }
-  }
+  EXPECT_EQ(checkClasses(programs, set), "");
 }
 
 size_t numClasses(ChunkGraph graph) {
@@ -147,6 +103,79 @@ TEST(RankClass, FamiliesRotate) {
     EXPECT_LE(family([&](Rank root) { return gatherBinomial(n, root); }), n)
         << "gather";
   }
+}
+
+/// All numbers of a class for all of its ranks, as a runtime computes them.
+std::vector<uint32_t> numbersOf(const ProgramSet &programs, const ClassSet &set,
+                                uint32_t cls) {
+  std::map<uint64_t, RelocTerms> relocs(set.classes[cls].relocs.begin(),
+                                        set.classes[cls].relocs.end());
+  std::vector<uint32_t> numbers;
+  for (uint32_t m = 0; m < set.classOf.size(); ++m)
+    for (Rank rank = 0; rank < set.classOf[m].size(); ++rank) {
+      const auto &values = programs.members[m].launchValues;
+      if (set.classOf[m][rank] == cls)
+        for (auto &[key, terms] : relocs)
+          numbers.push_back(
+              evaluate(terms, programs, rank, values.empty() ? 0 : values[0]));
+    }
+  return numbers;
+}
+
+/// Changes one term of one number, or leaves the number as it is.
+void mutateReloc(RankClass &cls, std::mt19937_64 &random) {
+  std::vector<uint64_t> keys;
+  for (auto &[key, terms] : cls.relocs)
+    keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  uint64_t key = keys[random() % keys.size()];
+  RelocTerms &terms = cls.relocs[key];
+  RelocTerm &term = terms[random() % terms.size()];
+  switch (random() % 4) {
+  case 0:
+    ++term.base;
+    break;
+  case 1:
+    ++term.size;
+    break;
+  case 2:
+    ++term.stride;
+    break;
+  case 3:
+    cls.relocs.erase(key);
+    break;
+  }
+}
+
+// The pass that finds classes is checked each time, too.
+TEST(RankClass, BrokenClassesAreNoticed) {
+  std::mt19937_64 random(5);
+  int mutants = 0, caught = 0, equivalent = 0;
+  for (const Named &named : allSchedules()) {
+    ProgramSet programs = schedule({&named.graph, 1}, {}).programs;
+    ClassSet set = classifyRanks(programs);
+    ASSERT_EQ(checkClasses(programs, set), "") << named.name;
+    for (int times = 0; times < 8; ++times) {
+      ClassSet mutant = set;
+      uint32_t c = random() % set.classes.size();
+      if (mutant.classes[c].relocs.empty())
+        continue;
+      mutateReloc(mutant.classes[c], random);
+      ++mutants;
+      bool hasPassed = checkClasses(programs, mutant).empty();
+      bool isSame =
+          numbersOf(programs, set, c) == numbersOf(programs, mutant, c);
+      caught += !hasPassed;
+      equivalent += hasPassed && isSame;
+      EXPECT_TRUE(!hasPassed || isSame) << named.name;
+    }
+  }
+  reportScore("mutation of classes",
+              std::to_string(mutants) + " mutants, " + std::to_string(caught) +
+                  " caught, " + std::to_string(equivalent) +
+                  " equivalent (nobody reads the number, or it is the same "
+                  "modulo another size), 0 missed");
+  EXPECT_LT(equivalent * 4, mutants);
 }
 
 } // namespace

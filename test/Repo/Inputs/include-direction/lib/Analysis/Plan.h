@@ -1,0 +1,1 @@
+#include "lib/Analysis/Schedule.h"

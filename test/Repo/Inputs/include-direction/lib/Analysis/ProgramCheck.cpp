@@ -1,0 +1,2 @@
+// Through another header.
+#include "lib/Analysis/Plan.h"
