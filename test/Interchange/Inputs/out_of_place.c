@@ -28,7 +28,8 @@ static int run(int rank) {
   if (h01(in, out, count, COLL_F32, COLL_SUM, comm, NULL) != COLL_OK)
     return fail("launch");
   for (int i = 0; i < count; ++i)
-    if (out[i] != (float)(3 * (i % 1000) + 3) || in[i] != (float)(i % 1000 + rank)) {
+    if (out[i] != (float)(3 * (i % 1000) + 3) ||
+        in[i] != (float)(i % 1000 + rank)) {
       fprintf(stderr, "error: rank %d, element %d\n", rank, i);
       return 1;
     }

@@ -46,8 +46,8 @@ public:
         symbol(&coll_kernel_wait);
     runtime[jit->mangleAndIntern("coll_kernel_mismatch")] =
         symbol(&coll_kernel_mismatch);
-    llvm::cantFail(
-        jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(runtime))));
+    llvm::cantFail(jit->getMainJITDylib().define(
+        orc::absoluteSymbols(std::move(runtime))));
     llvm::cantFail(jit->addIRModule(
         orc::ThreadSafeModule(std::move(module), std::move(context))));
     loaded = llvm::cantFail(jit->lookup(plan.name + "_plan"))
