@@ -7,10 +7,38 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <unistd.h>
 
 using namespace coll;
+
+static std::error_code flushOutput() {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error;
+}
+
+static bool reportUnwritten(DiagnosticEngine &diags) {
+  std::error_code error = flushOutput();
+  if (error)
+    diags
+        .error(Slug::UnwritableFile, {},
+               "'<stdout>' cannot be written: " + error.message())
+        .emit();
+  return !error;
+}
+
+static void atExit() {
+  SourceManager sources;
+  DiagnosticEngine diags(sources);
+  bool isWritten = reportUnwritten(diags);
+  render(diags, DiagnosticFormat::Text, llvm::errs());
+  llvm::errs().clear_error();
+  if (!isWritten)
+    _exit(2);
+}
 
 /// A closed standard output becomes one that cannot be written to, and a closed
 /// standard error one that swallows everything.
@@ -19,23 +47,12 @@ StandardStreams::StandardStreams() {
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
       // The lowest that is free: this one.
       (void)!open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
-}
-
-StandardStreams::~StandardStreams() {
-  llvm::outs().flush();
-  llvm::outs().clear_error();
-  llvm::errs().clear_error();
+  // What is made before this is destroyed after it has run.
+  llvm::outs();
+  llvm::errs();
+  atexit(atExit);
 }
 
 bool StandardStreams::flush(DiagnosticEngine &diags) {
-  llvm::outs().flush();
-  std::error_code error = llvm::outs().error();
-  llvm::outs().clear_error();
-  if (!error)
-    return true;
-  diags
-      .error(Slug::UnwritableFile, {},
-             "'<stdout>' cannot be written: " + error.message())
-      .emit();
-  return false;
+  return reportUnwritten(diags);
 }

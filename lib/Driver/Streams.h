@@ -13,8 +13,8 @@ class StandardStreams {
 public:
   /// Descriptors that are closed are not given to other files.
   StandardStreams();
-  ~StandardStreams();
-  /// False: what was printed could not be written, which `diags` has now.
+  /// False: what was printed could not be written, which `diags` has now. What
+  /// is printed later, or before an exit as of --help, is looked at, too.
   bool flush(DiagnosticEngine &diags);
 };
 

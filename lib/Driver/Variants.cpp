@@ -74,3 +74,20 @@ bool coll::fitDtypes(Session &session, const Plan &plan, bool mayLeaveOut,
     said.note(programs.sites[step.site].range, step.why);
   return isLeftOut;
 }
+
+bool coll::fitOps(Session &session, const Plan &plan, bool mayLeaveOut,
+                  std::vector<ReduceOp> &ops) {
+  const ProgramSet &programs = plan.any();
+  if (!programs.reduces || programs.isAvgLegal ||
+      !llvm::is_contained(ops, ReduceOp::Avg))
+    return true;
+  llvm::erase(ops, ReduceOp::Avg);
+  std::string message = "schedule '" + plan.name +
+                        "' cannot have avg: contract '" + programs.contract +
+                        "' has an output that is not of all ranks";
+  bool isLeftOut = mayLeaveOut && !ops.empty();
+  (isLeftOut ? session.diags.warning(Slug::CommandLine, {}, message)
+             : session.usage(message))
+      .emit();
+  return isLeftOut;
+}

@@ -12,6 +12,9 @@ namespace coll {
 /// as it may not, or nothing would be left.
 bool fitDtypes(Session &session, const Plan &plan, bool mayLeaveOut,
                std::vector<lowering::Format> &dtypes);
+/// The same of operations: avg is not there in every contract.
+bool fitOps(Session &session, const Plan &plan, bool mayLeaveOut,
+            std::vector<lowering::ReduceOp> &ops);
 
 } // namespace coll
 #endif // COLL_LIB_DRIVER_VARIANTS_H

@@ -175,6 +175,21 @@ static void emitMachineCode(Session &session, const Options &options,
   });
 }
 
+/// Says what plans lack of what was asked for. Of several schedules, each has
+/// what it can have.
+static bool fitVariants(Session &session, const Options &options,
+                        llvm::ArrayRef<Plan> plans) {
+  bool isSome = plans.size() > 1;
+  for (const Plan &plan : plans) {
+    std::vector<lowering::Format> dtypes = options.host.dtypes;
+    std::vector<lowering::ReduceOp> ops = options.host.ops;
+    if (!fitDtypes(session, plan, isSome || options.allDtypes, dtypes) ||
+        !fitOps(session, plan, isSome || options.allOps, ops))
+      return false;
+  }
+  return true;
+}
+
 static void emitAll(Session &session, const Options &options,
                     const std::vector<CompiledSchedule> &schedules) {
   if (options.emit == Emit::Program)
@@ -188,12 +203,8 @@ static void emitAll(Session &session, const Options &options,
       return;
     plans.push_back(std::move(*plan));
   }
-  // Of several schedules, each has what it can have.
-  bool mayLeaveOut = options.allDtypes || plans.size() > 1;
-  for (const Plan &plan : plans)
-    if (std::vector<lowering::Format> dtypes = options.host.dtypes;
-        !fitDtypes(session, plan, mayLeaveOut, dtypes))
-      return;
+  if (!fitVariants(session, options, plans))
+    return;
   if (options.emit != Emit::Kernel)
     return emitMachineCode(session, options, plans);
   writeOutput(session, options.output, [&](llvm::raw_ostream &os) {

@@ -126,10 +126,13 @@ static bool readTarget(const Flags &flags, Options &options) {
 static bool readVariants(const Flags &flags, Options &options) {
   if (llvm::Error error = parseFormats(flags.dtypes, options.host.dtypes))
     return fail("--dtypes: " + llvm::toString(std::move(error)));
-  options.allDtypes =
-      llvm::is_contained(llvm::split(flags.dtypes.getValue(), ','), "all");
   if (llvm::Error error = parseReduceOps(flags.ops, options.host.ops))
     return fail("--ops: " + llvm::toString(std::move(error)));
+  auto hasAll = [](const std::string &list) {
+    return llvm::is_contained(llvm::split(list, ','), "all");
+  };
+  options.allDtypes = hasAll(flags.dtypes);
+  options.allOps = hasAll(flags.ops);
   return true;
 }
 

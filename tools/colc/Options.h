@@ -24,7 +24,7 @@ struct Options {
   Emit emit = Emit::Object;
   DiagnosticFormat diagnostics = DiagnosticFormat::Text;
   HostOptions host;
-  bool allDtypes = false; // host.dtypes are what there is
+  bool allDtypes = false, allOps = false; // host's are what there is
 };
 
 /// Empty: the command line is wrong, and standard error says how.

@@ -135,8 +135,6 @@ static std::vector<lowering::ReduceOp> opsOf(const ChunkGraph &graph,
   std::vector<lowering::ReduceOp> ops = options.ops;
   if (!graph.reduces || !hasElements(graph))
     ops.assign(1, lowering::ReduceOp::Sum);
-  else if (!graph.isAvgLegal)
-    llvm::erase(ops, lowering::ReduceOp::Avg);
   return ops;
 }
 
@@ -147,9 +145,6 @@ llvm::Expected<RowSet> coll::rowsOf(const Instance &instance,
   std::vector<lowering::ReduceOp> ops = opsOf(any, options);
   if (!hasElements(any))
     dtypes.assign(1, lowering::Format::U8);
-  if (ops.empty())
-    return llvm::createStringError("-o avg: contract '" + any.contract +
-                                   "' has no average");
   llvm::Expected<std::vector<uint32_t>> members =
       membersToRun(instance, options);
   if (!members)

@@ -287,7 +287,8 @@ static int run(Session &session, RunOptions &options) {
   if (numRanks > maxRunRanks)
     return fail("a process for each rank, and more than " +
                 llvm::Twine(maxRunRanks) + " of them");
-  if (!fitDtypes(session, *plan, options.allDtypes, options.dtypes))
+  if (!fitDtypes(session, *plan, options.allDtypes, options.dtypes) ||
+      !fitOps(session, *plan, /*mayLeaveOut=*/true, options.ops))
     return 0;
   options.inPlaceOnly |= !schedule->outOfPlace;
   llvm::Expected<RowSet> set = makeRows(instance, options);
