@@ -183,8 +183,22 @@ void KernelEmitter::build(StringRef name, ArrayRef<func::FuncOp> steps,
   args = fn.getArgument(0), block = fn.getArgument(1);
   inst = b.pointerField(args, offsetof(coll_args, inst));
   programBlocks = b.field32(inst, offsetof(coll_inst, program_blocks));
-  instance = b.udiv(b.zext(block, b.i64()), programBlocks);
-  Value own = b.urem(b.zext(block, b.i64()), programBlocks);
+  // Most plans have one instance, and a division costs as much as a small
+  // message's copy.
+  Value number = b.zext(block, b.i64());
+  auto place =
+      scf::IfOp::create(b, TypeRange{b.i64(), b.i64()},
+                        b.ult(number, programBlocks), /*withElse=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(place.thenBlock());
+    scf::YieldOp::create(b, ValueRange{b.cst(0), number});
+    b.setInsertionPointToStart(place.elseBlock());
+    scf::YieldOp::create(b, ValueRange{b.udiv(number, programBlocks),
+                                       b.urem(number, programBlocks)});
+  }
+  instance = place.getResult(0);
+  Value own = place.getResult(1);
   words = b.pointerField(inst, offsetof(coll_inst, consts));
   entry = b.pointerField(inst, offsetof(coll_inst, steps));
   Value mine = b.at(entry, b.mul(own, b.cst(8)));

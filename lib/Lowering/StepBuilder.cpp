@@ -381,6 +381,8 @@ void StepEmitter::slices() {
     };
   };
   forEachPort(false, keep(false));
+  for (unsigned i = 0; i < shape.numSources; ++i)
+    tile.sources.push_back(b.load(b.ptr(), b.at(tile.sourceArray, i * 8), 8));
   forEachPort(true, keep(true));
   tile.elements = elementBytes() == 1
                       ? current

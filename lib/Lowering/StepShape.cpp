@@ -56,7 +56,7 @@ std::string StepShape::key() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   printPorts(os, sources, loopSources);
-  os << "| ";
+  os << numSources << "| ";
   for (const ExprNode &n : expr)
     os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function
        << ':' << n.arg << ' ';
@@ -124,6 +124,8 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
   if (shape.sources.size() > kMaxUnrolledSources && uniform(shape.sources) &&
       isPlainFold(expr, step.numSources)) {
     shape.loopSources = true;
+    if (shape.sources.size() <= kMaxCountedSources)
+      shape.numSources = shape.sources.size();
     makeLoop(shape.sources);
     shape.expr.clear();
   }

@@ -35,6 +35,7 @@ struct StepShape {
   std::vector<PortShape> sources,
       sinks; // a looped side has one entry that stands for all
   bool loopSources = false, loopSinks = false;
+  unsigned numSources = 0; // of looped sources, if code is made for so many
   bool token = false;
   std::vector<ExprNode> expr; // empty for looped sources: a fold over all
   ElemType type = ElemType::T;
@@ -50,8 +51,10 @@ struct StepShape {
 };
 
 /// More sinks than this are walked by a loop over pointers instead of being
-/// written out; so are sources that are folded, from three on.
-constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2;
+/// written out; so are sources that are folded, from three on. Up to eight of
+/// these the inner loop is for that number.
+constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2,
+                   kMaxCountedSources = 8;
 
 /// The shape of `step`, whose ports begin at `ports`.
 StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,

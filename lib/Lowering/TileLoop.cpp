@@ -40,6 +40,7 @@ private:
   }
   SmallVector<Value> loadSource(Value pointer, const PortShape &port,
                                 Value index, unsigned lanes, unsigned tiles);
+  SmallVector<Value> foldCounted(Value index, unsigned lanes, unsigned tiles);
   SmallVector<Value> foldArray(Value index, unsigned lanes, unsigned tiles);
   Value evaluate(ArrayRef<Value> sources);
   Value apply(const ExprNode &node, SmallVector<Value> &stack);
@@ -150,6 +151,20 @@ SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
   return result;
 }
 
+/// The fold over as many sources as the shape says, first to last.
+SmallVector<Value> TileEmitter::foldCounted(Value index, unsigned lanes,
+                                            unsigned tiles) {
+  SmallVector<Value> sum =
+      loadSource(operands.sources[0], shape.sources[0], index, lanes, tiles);
+  for (unsigned i = 1; i < shape.numSources; ++i) {
+    SmallVector<Value> next =
+        loadSource(operands.sources[i], shape.sources[0], index, lanes, tiles);
+    for (unsigned t = 0; t < tiles; ++t)
+      sum[t] = math.combine(sum[t], next[t], accum, variant.op);
+  }
+  return sum;
+}
+
 /// The fold over an array of source pointers, first to last.
 SmallVector<Value> TileEmitter::foldArray(Value index, unsigned lanes,
                                           unsigned tiles) {
@@ -252,7 +267,8 @@ void TileEmitter::storeTo(Value pointer, const PortShape &port, Value index,
 void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
   SmallVector<Value> results;
   if (shape.loopSources) {
-    results = foldArray(index, lanes, tiles);
+    results = shape.numSources ? foldCounted(index, lanes, tiles)
+                               : foldArray(index, lanes, tiles);
   } else {
     SmallVector<SmallVector<Value>> loaded;
     for (auto [i, port] : llvm::enumerate(shape.sources))

@@ -8,7 +8,8 @@
 namespace coll::lowering {
 
 /// What a step's inner loop runs on. Pointers are to the first element of the
-/// slice; the looped side has an array of pointers instead.
+/// slice, in the order of the operands; a looped side whose number is not known
+/// has an array of pointers instead.
 struct TileOperands {
   llvm::SmallVector<mlir::Value> sources, sinks;
   mlir::Value sourceArray, sinkArray; // !llvm.ptr to pointers

@@ -45,6 +45,8 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
                   sizeof(Line) - 1) /
                  sizeof(Line));
   head = reinterpret_cast<coll_args *>(storage.data());
+  isPlain = plan.nscalars == 0 && !(plan.flags & COLL_PLAN_VCOUNTS) &&
+            cls.size_stride == 0;
   sizes.resize(ranks.nsizes);
   begins.resize(buffers.size());
   ends.resize(buffers.size());
@@ -191,12 +193,16 @@ Status Arguments::partsExtent(const BufferLayout &buffer, const coll_buf &buf,
   return Status::ok();
 }
 
+/// The call's list that a buffer stands in.
+static const void *const *listOf(const coll_call &call, uint32_t kind) {
+  return kind == COLL_BUF_IN    ? call.in
+         : kind == COLL_BUF_OUT ? const_cast<const void *const *>(call.out)
+                                : call.arg;
+}
+
 Status Arguments::fillBuffer(const coll_call &call, BufferLayout &buffer,
                              coll_buf &result, uint64_t &begin, uint64_t &end) {
-  const void *const *list = buffer.kind == COLL_BUF_IN ? call.in
-                            : buffer.kind == COLL_BUF_OUT
-                                ? const_cast<const void *const *>(call.out)
-                                : call.arg;
+  const void *const *list = listOf(call, buffer.kind);
   size_t place = size_t(&buffer - buffers.data());
   const size_t *displ = call.displ ? call.displ[place] : nullptr;
   result = {};
@@ -393,11 +399,57 @@ Status Arguments::fillShape(const coll_call &call) {
   return Status::ok();
 }
 
+/// Takes over the buffers of a call that has the shape of the one before, which
+/// has been checked. False: it takes a closer look.
+bool Arguments::moveBuffers(const coll_call &call) {
+  if (!isPlaced || call.displ)
+    return false;
+  uint64_t pointers[COLL_MAX_BUFS];
+  bool moveTogether = true;
+  uint64_t moved = 0; // 0: nothing has
+  for (size_t b = 0; b != buffers.size(); ++b) {
+    const BufferLayout &buffer = buffers[b];
+    const void *const *list = listOf(call, buffer.kind);
+    pointers[b] = 0;
+    if (!buffer.isPresent)
+      continue;
+    if (!list || !list[buffer.index])
+      return false;
+    pointers[b] = reinterpret_cast<uint64_t>(list[buffer.index]);
+    moved |= pointers[b] ^ begins[b];
+    moveTogether &= pointers[b] - begins[b] == pointers[0] - begins[0];
+    if (pointers[b] + bytesOf(b) < pointers[b])
+      return false;
+  }
+  if (moved == 0)
+    return true;
+  // What lies to one another as before overlaps as before: in place or not at
+  // all.
+  if (!moveTogether) {
+    for (size_t a = 0; a != buffers.size(); ++a)
+      for (size_t b = 0; b != buffers.size(); ++b)
+        if (buffers[a].kind == COLL_BUF_OUT && a != b &&
+            pointers[a] < pointers[b] + bytesOf(b) &&
+            pointers[b] < pointers[a] + bytesOf(a))
+          return false;
+    head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE);
+  }
+  for (size_t b = 0; b != buffers.size(); ++b) {
+    ends[b] = pointers[b] + bytesOf(b);
+    head->bufs[b].ptr = begins[b] = pointers[b];
+  }
+  return true;
+}
+
 Status Arguments::fill(const coll_call &call) {
   // Most launches repeat the one before but for its buffers.
-  bool repeats = isShaped && hasOneCount() && call.count &&
-                 call.count[0] == head->count && call.dtype == shapedDtype &&
-                 call.op == shapedOp;
+  bool repeats =
+      isShaped && !(plan.flags & COLL_PLAN_VCOUNTS) &&
+      (plan.ncounts == 0 || (call.count && call.count[0] == head->count)) &&
+      call.dtype == shapedDtype && call.op == shapedOp;
+  if (repeats && moveBuffers(call))
+    return Status::ok();
+  isPlaced = false;
   if (!repeats) {
     isShaped = false;
     COLL_TRY(fillShape(call));
@@ -407,7 +459,10 @@ Status Arguments::fill(const coll_call &call) {
   }
   head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE | COLL_ARGS_STREAM_OUT);
   COLL_TRY(fillScalars(call));
-  return fillBuffers(call);
+  COLL_TRY(fillBuffers(call));
+  isPlaced =
+      isPlain && !call.displ && !(plan.reduces && call.op == COLL_PREMUL_SUM);
+  return Status::ok();
 }
 
 } // namespace coll

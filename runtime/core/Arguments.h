@@ -69,6 +69,7 @@ private:
   Status fillBuffer(const coll_call &call, BufferLayout &buffer,
                     coll_buf &result, uint64_t &begin, uint64_t &end);
   Status fillBuffers(const coll_call &call);
+  bool moveBuffers(const coll_call &call);
   Status partsExtent(const BufferLayout &buffer, const coll_buf &buf,
                      uint64_t &first, uint64_t &last) const;
   Status checkOverlaps();
@@ -81,6 +82,10 @@ private:
     return sizes[buffer.symbols[buffer.isUniform ? 0 : part]].elems;
   }
   uint64_t addressOf(uint32_t buffer, uint32_t part) const;
+  /// From the first to the last element that a launch reaches.
+  uint64_t bytesOf(size_t buffer) const {
+    return ends[buffer] - begins[buffer];
+  }
 
   const coll_plan &plan;
   const coll_plan_ranks &ranks;
@@ -100,6 +105,8 @@ private:
   std::vector<BufferLayout> buffers;
   std::vector<uint64_t> begins, ends; ///< extents of the buffers in memory
   std::vector<PartRange> ranges;
+  bool isPlain = false;  ///< no scalars, and packed buffers of equal parts
+  bool isPlaced = false; ///< *head holds buffers that have been checked
   bool isShaped = false; ///< *head holds the shape of a call with these
   coll_dtype shapedDtype = COLL_I8;
   coll_op shapedOp = COLL_SUM;

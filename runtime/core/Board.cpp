@@ -171,6 +171,13 @@ void Board::enterLaunch(const LaunchRecord &record) {
   page.entered.store(record.launch, std::memory_order_release);
 }
 
+void Board::enterAgain(const LaunchRecord &record) {
+  Layout &page = *layout();
+  page.records[record.launch % kBoardRecords]
+      .writeStart<offsetof(LaunchRecord, plan)>(record);
+  page.entered.store(record.launch, std::memory_order_release);
+}
+
 void Board::leaveLaunch() {
   Layout &page = *layout();
   page.finishedNs.store(coarseNs(), std::memory_order_relaxed);

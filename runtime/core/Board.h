@@ -40,7 +40,6 @@ struct LaunchRecord {
   uint64_t planDigest = 0;   ///< coll_plan_ranks.digest
   uint64_t contractHash = 0; ///< coll_plan.contract_hash
   uint64_t count = 0;        ///< elements, when hasCount
-  uint64_t startNs = 0;      ///< coarseNs()
   int32_t launchValues[COLL_MAX_LAUNCH] = {}; ///< the first nlaunch ones
   uint32_t sig = 0;
   uint8_t dtype = COLL_ANY, op = COLL_ANY; ///< COLL_ANY: the plan asks for none
@@ -99,6 +98,9 @@ public:
   /// Writes the record down and makes it the last launch begun.  The number of
   /// the next launch is entered() + 1.  Called by the launching thread only.
   void enterLaunch(const LaunchRecord &record);
+  /// The same, when the record of kBoardRecords launches before has the same
+  /// texts: they are not written again.
+  void enterAgain(const LaunchRecord &record);
   /// Marks the last launch begun as finished.
   void leaveLaunch();
   /// Says where a block waits (by its own thread, when a wait has outlived its

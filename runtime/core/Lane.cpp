@@ -78,38 +78,59 @@ Status Lane::checkUsable() {
 }
 
 Status Lane::find(const coll_plan &plan, LanePlan *&result) {
-  if (!lastPlan || &lastPlan->plan() != &plan) {
-    std::unique_ptr<LanePlan> &slot = plans[&plan];
-    if (!slot)
-      COLL_TRY(LanePlan::create(*this, plan, slot));
-    lastPlan = slot.get();
-  }
-  result = lastPlan;
+  std::unique_ptr<LanePlan> &slot = plans[&plan];
+  if (!slot)
+    COLL_TRY(LanePlan::create(*this, plan, slot));
+  result = slot.get();
   return Status::ok();
 }
 
-/// Steps 1 and 2.
-Status Lane::enter(const coll_plan &plan, const coll_call &call,
-                   Member *&member, coll_kernel_fn &kernel) {
+bool Lane::Choice::suits(const coll_plan &wanted, const coll_call &call) const {
+  if (plan != &wanted || dtype != call.dtype || op != call.op)
+    return false;
+  if (plan->nlaunch != 0 && !call.launch)
+    return false;
+  for (uint32_t p = 0; p != plan->nlaunch; ++p)
+    if (launch[p] != call.launch[p])
+      return false;
+  return true;
+}
+
+/// Step 1: `last` is the choice for this call.
+Status Lane::enter(const coll_plan &plan, const coll_call &call) {
+  return last.suits(plan, call) ? Status::ok() : choose(plan, call);
+}
+
+Status Lane::choose(const coll_plan &plan, const coll_call &call) {
+  last = {};
   LanePlan *loaded = nullptr;
   COLL_TRY(find(plan, loaded));
-  COLL_TRY(loaded->kernel(call, kernel));
-  return loaded->member(*this, call.launch, member);
+  Choice choice = {.plan = &plan, .dtype = call.dtype, .op = call.op};
+  COLL_TRY(loaded->kernel(call, choice.kernel));
+  COLL_TRY(loaded->member(*this, call.launch, choice.member));
+  std::copy_n(call.launch, plan.nlaunch, choice.launch);
+  last = choice;
+  return Status::ok();
 }
 
 void Lane::record(Member &member, const coll_call &call) {
   const coll_args &args = member.arguments().args();
   Board &board = communicator.board();
-  LaunchRecord record = member.record();
+  LaunchRecord &record = member.record();
   record.launch = board.entered() + 1;
   record.count = args.count;
-  record.startNs = coarseNs();
   record.sig = args.sig;
   record.dtype = uint8_t(call.dtype);
   if (member.plan().plan().reduces)
     record.op = uint8_t(call.op);
   launchSig = args.sig;
+  const Member *&before = recorded[record.launch % kBoardRecords];
+  if (before == &member) {
+    board.enterAgain(record);
+    return;
+  }
   board.enterLaunch(record);
+  before = &member;
 }
 
 Status Lane::launch(const coll_plan &plan, const coll_call &call,
@@ -126,21 +147,20 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     return Status::error(COLL_INVALID,
                          "plan '%s' runs on the host: its stream is NULL",
                          plan.name);
-  Member *member = nullptr;
-  coll_kernel_fn kernel = nullptr;
-  COLL_TRY(enter(plan, call, member, kernel));
-  COLL_TRY(member->arguments().fill(call));
-  if (!member->isConnected())
-    COLL_TRY(communicator.failWith(links.offer(member->channels())));
+  COLL_TRY(enter(plan, call));
+  Member &member = *last.member;
+  Arguments &arguments = member.arguments();
+  COLL_TRY(arguments.fill(call));
+  if (!member.isConnected())
+    COLL_TRY(communicator.failWith(links.offer(member.channels())));
   return communicator.commit([&]() -> Status {
-    record(*member, call);
-    if (!member->isConnected())
-      COLL_TRY(awaitChannels(*member));
-    Arguments &arguments = member->arguments();
-    Instance &inst = member->instance(arguments.isInPlace());
+    record(member, call);
+    if (!member.isConnected())
+      COLL_TRY(awaitChannels(member));
+    Instance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
-    COLL_TRY(run(inst, kernel, arguments.args()));
+    COLL_TRY(run(inst, last.kernel, arguments.args()));
     communicator.board().leaveLaunch();
     return Status::ok();
   });
@@ -150,13 +170,12 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
   COLL_TRY(occupancy.check(plan.name, "prepared"));
-  Member *member = nullptr;
-  coll_kernel_fn kernel = nullptr;
-  COLL_TRY(enter(plan, call, member, kernel));
-  if (member->isConnected())
+  COLL_TRY(enter(plan, call));
+  Member &member = *last.member;
+  if (member.isConnected())
     return Status::ok();
-  COLL_TRY(communicator.failWith(links.offer(member->channels())));
-  return communicator.commit([&] { return awaitChannels(*member); });
+  COLL_TRY(communicator.failWith(links.offer(member.channels())));
+  return communicator.commit([&] { return awaitChannels(member); });
 }
 
 Status Lane::awaitChannels(Member &member) {
@@ -239,14 +258,16 @@ Status Lane::run(Instance &inst, coll_kernel_fn kernel, coll_args &args) {
     return Status::ok();
   // Blocks count their steps from the start of the launch.
   auto *signals = reinterpret_cast<BlockSignal *>(inst.signals);
-  for (uint32_t b = 0; b != inst.nblocks; ++b)
-    signals[b].steps = 0;
-  BlockJob job = {communicator.board().blocks(), kernel, &args,
+  BlockJob job = {reinterpret_cast<coll_block *>(inst.blocks), kernel, &args,
                   communicator.board().entered()};
-  if (inst.nblocks == 1)
+  signals[0].steps = 0;
+  if (inst.nblocks == 1) {
     runBlock(&job, 0);
-  else
+  } else {
+    for (uint32_t b = 1; b != inst.nblocks; ++b)
+      signals[b].steps = 0;
     workers.run({runBlock, &job}, inst.nblocks, inst.dev.spin_limit);
+  }
   // Not the abort word: it may have been set after all was done.
   bool failed = false;
   for (uint32_t b = 0; b != inst.nblocks; ++b)

@@ -89,8 +89,8 @@ private:
                     coll_stream stream);
   LanePlan *best(const StandardContract &contract, uint64_t bytes,
                  const coll_call &call) const;
-  Status enter(const coll_plan &plan, const coll_call &call, Member *&member,
-               coll_kernel_fn &kernel);
+  Status enter(const coll_plan &plan, const coll_call &call);
+  Status choose(const coll_plan &plan, const coll_call &call);
   Status find(const coll_plan &plan, LanePlan *&result);
   void record(Member &member, const coll_call &call);
   Status awaitChannels(Member &member);
@@ -108,11 +108,22 @@ private:
   Channels links;
   Scratch memory; // outlives the members, which give it back
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
-  LanePlan *lastPlan = nullptr; ///< most launches repeat the one before
+  /// Most launches repeat the one before.
+  struct Choice {
+    const coll_plan *plan = nullptr;
+    int launch[COLL_MAX_LAUNCH] = {};
+    coll_dtype dtype = COLL_I8;
+    coll_op op = COLL_SUM;
+    Member *member = nullptr;
+    coll_kernel_fn kernel = nullptr;
+    bool suits(const coll_plan &plan, const coll_call &call) const;
+  } last;
   std::vector<LanePlan *> used;
   std::vector<size_t> countMemory;
   uint32_t launchSig = 0; ///< of the launch on the board
-  Workers workers;        // ended first
+  /// Whose texts the board's records hold, in their order.
+  std::array<const Member *, kBoardRecords> recorded = {};
+  Workers workers; // ended first
 };
 
 } // namespace coll

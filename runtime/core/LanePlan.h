@@ -58,8 +58,8 @@ public:
   void connect(Channels &channels);
 
   Arguments &arguments() { return *launchArguments; }
-  /// What is the same in the record of every launch.
-  const LaunchRecord &record() const { return launchRecord; }
+  /// The record of the last launch; the texts are the same in all.
+  LaunchRecord &record() { return launchRecord; }
   Instance &instance(bool inPlace) { return instances[inPlace]; }
 
 private:

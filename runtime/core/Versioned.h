@@ -29,12 +29,16 @@ template <typename T> class Versioned {
 
 public:
   /// One writer at a time.
-  void write(const T &value) {
-    uint64_t image[numWords];
-    std::memcpy(image, &value, sizeof value);
+  void write(const T &value) { writeStart<sizeof(T)>(value); }
+
+  /// Its first bytes alone; the rest stays as it is.
+  template <size_t Bytes> void writeStart(const T &value) {
+    static_assert(Bytes % 8 == 0 && Bytes <= sizeof(T));
+    uint64_t image[Bytes / 8];
+    std::memcpy(image, &value, Bytes);
     uint64_t now = version.load(std::memory_order_relaxed);
     version.store(now + 1, std::memory_order_relaxed);
-    for (size_t i = 0; i != numWords; ++i)
+    for (size_t i = 0; i != Bytes / 8; ++i)
       words[i].store(image[i], std::memory_order_release);
     version.store(now + 2, std::memory_order_release);
   }

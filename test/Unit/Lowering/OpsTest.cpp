@@ -108,7 +108,9 @@ template <typename T> void testAllOps(Format format) {
   for (ReduceOp op :
        {ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max}) {
     testFold<T>(format, op, 2);
-    testFold<T>(format, op, 5);
+    testFold<T>(format, op, 3);
+    testFold<T>(format, op, kMaxCountedSources);
+    testFold<T>(format, op, kMaxCountedSources + 1);
   }
 }
 } // namespace

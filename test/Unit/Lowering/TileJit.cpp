@@ -27,6 +27,8 @@ StepShape foldShape(unsigned sources) {
   if (sources > kMaxUnrolledSources) {
     shape.sources.resize(1);
     shape.loopSources = true;
+    if (sources <= kMaxCountedSources)
+      shape.numSources = sources;
     return shape;
   }
   shape.sources.resize(sources);
@@ -66,7 +68,8 @@ static void buildFunction(mlir::ModuleOp module, const StepShape &shape,
   operands.elements = fn.getArgument(2);
   operands.numRanks = fn.getArgument(3);
   operands.factor = fn.getArgument(4);
-  for (unsigned i = 0; i < shape.sources.size(); ++i)
+  for (unsigned i = 0;
+       i < std::max<unsigned>(shape.sources.size(), shape.numSources); ++i)
     operands.sources.push_back(
         b.load(b.ptr(), b.at(operands.sourceArray, uint64_t(8) * i), 8));
   for (unsigned i = 0; i < shape.sinks.size(); ++i)

@@ -21,7 +21,8 @@ namespace {
 /// One rank's arguments for a schedule.
 class Fixture {
 public:
-  explicit Fixture(Schedule schedule, int rank = 0, RingSizes rings = {},
+  explicit Fixture(Schedule schedule, int rank = 0,
+                   RingSizes rings = {.smallBytes = 2 << 10},
                    StreamRules streams = {})
       : plan({schedule}), rings(rings) {
     const coll_plan_ranks &ranks = plan.plan().ranks[0];
@@ -77,6 +78,34 @@ TEST(Arguments, StoresPastTheCachesAreForLargeLaunches) {
     ASSERT_TRUE(f.fill(ringCall(c.count)).isOk());
     EXPECT_EQ(f.args().flags & any, c.flags) << c.count;
   }
+}
+
+TEST(Arguments, BuffersMayMoveBetweenLaunchesOfOneShape) {
+  constexpr size_t count = 100;
+  Fixture f(ringAllreduce(4));
+  auto fill = [&](char *in, char *out) {
+    Call call(COLL_F32);
+    Status status = f.fill(call.in(in).out(out).count(count));
+    return status.isOk();
+  };
+  char *a = address(low), *b = address(high);
+  auto isAt = [&](char *in, char *out) {
+    return f.args().bufs[0].ptr == reinterpret_cast<uint64_t>(in) &&
+           f.args().bufs[1].ptr == reinterpret_cast<uint64_t>(out);
+  };
+  auto isInPlace = [&] { return bool(f.args().flags & COLL_ARGS_IN_PLACE); };
+  ASSERT_TRUE(fill(a, b) && isAt(a, b) && !isInPlace());
+  ASSERT_TRUE(fill(a, b) && isAt(a, b) && !isInPlace());
+  ASSERT_TRUE(fill(a + 64, b + 64) && isAt(a + 64, b + 64) && !isInPlace());
+  ASSERT_TRUE(fill(a, b + 4) && isAt(a, b + 4) && !isInPlace());
+  ASSERT_TRUE(fill(b, b) && isAt(b, b) && isInPlace());
+  ASSERT_TRUE(fill(a, a) && isAt(a, a) && isInPlace());
+  EXPECT_FALSE(fill(a, a + 4)) << "overlaps, but not in place";
+  ASSERT_TRUE(fill(a, b) && isAt(a, b) && !isInPlace());
+  EXPECT_FALSE(fill(a, nullptr));
+  ASSERT_TRUE(fill(a, a + 4 * count) && isAt(a, a + 4 * count));
+  EXPECT_FALSE(fill(a, a + 4 * count - 4)) << "the last element overlaps";
+  EXPECT_FALSE(fill(a, reinterpret_cast<char *>(UINT64_MAX - 4)));
 }
 
 TEST(Arguments, CountsAreCutIntoUnitsAndChunks) {

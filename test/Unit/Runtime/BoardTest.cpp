@@ -6,6 +6,7 @@
 #include "runtime/core/Communicator.h"
 
 #include <csignal>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace coll;
@@ -27,7 +28,6 @@ LaunchRecord recordOf(uint64_t launch) {
   record.hasCount = 1;
   record.dtype = COLL_F32;
   record.op = COLL_SUM;
-  record.startNs = monotonicNs();
   copyText(record.plan, sizeof record.plan, "allreduce_ring");
   copyText(record.contract, sizeof record.contract, "allreduce");
   return record;
@@ -56,6 +56,27 @@ void launchUpTo(Board &board, uint64_t last) {
     if (launch != last)
       board.leaveLaunch();
   }
+}
+
+TEST_F(BoardTest, ARecordOfTheSameTextsIsTheSameButForItsNumbers) {
+  UniqueFd fd;
+  Board own, seen;
+  ASSERT_TRUE(Board::create(0, 1, fd, own).isOk());
+  ASSERT_TRUE(Board::open(fd, 0, 1, seen).isOk());
+  launchUpTo(own, kBoardRecords);
+  own.leaveLaunch();
+  LaunchRecord record = recordOf(kBoardRecords + 1);
+  record.count = 7;
+  record.sig = 8;
+  record.op = COLL_MAX;
+  LaunchRecord numbers = record; // its texts do not count
+  copyText(numbers.plan, sizeof numbers.plan, "another");
+  own.enterAgain(numbers);
+  EXPECT_EQ(seen.entered(), kBoardRecords + 1);
+  LaunchRecord found;
+  ASSERT_EQ(seen.readLaunch(kBoardRecords + 1, found), Board::Read::Ok);
+  EXPECT_EQ(std::memcmp(&found, &record, sizeof record), 0);
+  EXPECT_EQ(seen.readLaunch(1, found), Board::Read::Absent);
 }
 
 TEST_F(BoardTest, TheLastLaunchesAreRemembered) {
