@@ -10,8 +10,9 @@
 // along each process and is the same on both ends of a message: among the
 // operations with the least time that are not complete, both ends are posted.
 // Where the program text gives such times (the same iteration of the same
-// loops, the same place) there is nothing to search. Else times of a single
-// block are looked for, one for each case of each operation.
+// loops, the same place) there is nothing to search. Else times are looked for
+// that grow with the rank, with the loops, and by a constant for each case of
+// each operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,34 +35,27 @@ static llvm::SmallVector<Var, 2> processOf(const Statement &st) {
 }
 
 /// Loops that both operations stand in, item by item.
-static bool shareLoops(const Statement &a, const Statement &b,
-                       llvm::SmallVectorImpl<Var> &common) {
-  size_t i = 0;
-  for (; i < a.path.size() && i < b.path.size() &&
-         a.path[i].pos == b.path[i].pos &&
-         a.path[i].isProcess == b.path[i].isProcess &&
-         a.path[i].vars == b.path[i].vars;
+static llvm::SmallVector<Var> commonLoops(const Statement &a,
+                                          const Statement &b) {
+  llvm::SmallVector<Var> common;
+  for (size_t i = 0; i < a.path.size() && i < b.path.size() &&
+                     a.path[i].pos == b.path[i].pos &&
+                     a.path[i].isProcess == b.path[i].isProcess &&
+                     a.path[i].vars == b.path[i].vars;
        ++i)
     if (!a.path[i].isProcess)
       common.append(a.path[i].vars.begin(), a.path[i].vars.end());
-  auto hasMore = [&](const Statement &st) {
-    return llvm::any_of(llvm::drop_begin(st.path, i), [](const PathItem &item) {
-      return !item.vars.empty();
-    });
-  };
-  return !hasMore(a) && !hasMore(b);
+  return common;
 }
 
-/// False: the operations never meet.
-bool Prover::matchPair(unsigned sendIndex, unsigned recvIndex,
+/// Other loops have to follow from who talks to whom.
+void Prover::matchPair(unsigned sendIndex, unsigned recvIndex,
                        std::vector<Match> &matches) {
   const Statement &send = model.statements[sendIndex],
                   &recv = model.statements[recvIndex];
-  llvm::SmallVector<Var> common;
+  llvm::SmallVector<Var> common = commonLoops(send, recv);
   llvm::SmallVector<Var, 2> sender = processOf(send),
                             receiver = processOf(recv);
-  if (!shareLoops(send, recv, common))
-    return false;
   for (auto [s, access] : llvm::enumerate(send.sends))
     for (auto [r, message] : llvm::enumerate(recv.reads)) {
       if (!message.isMessage)
@@ -80,7 +74,7 @@ bool Prover::matchPair(unsigned sendIndex, unsigned recvIndex,
       llvm::ArrayRef<Lin> from = access.at.index, to = message.at.index;
       if (from.size() != to.size()) {
         stop(recv.op, "a message of another shape");
-        return true;
+        return;
       }
       for (auto [a, b] : llvm::zip_equal(from, to))
         for (bool isLess : {true, false}) {
@@ -101,15 +95,12 @@ bool Prover::matchPair(unsigned sendIndex, unsigned recvIndex,
         unknown.push_back(form.getTerms()[0].first);
       }
       Substitution solved;
-      if (!match.domain.solve(unknown, solved).empty()) {
-        stop(recv.op, "a message whose sender is not determined");
-        return true;
-      }
+      if (!match.domain.solve(unknown, solved).empty())
+        continue; // not a pair, as a guess
       for (auto &entry : match.point)
         entry.second = substitute(entry.second, solved);
       matches.push_back(std::move(match));
     }
-  return true;
 }
 
 std::vector<Prover::Match> Prover::matchesOf(unsigned region) {
@@ -317,79 +308,24 @@ bool Prover::oneMessagePerPair(const std::vector<Match> &matches) {
   return true;
 }
 
-/// Times of operations that stand in one block without loops inside the region:
-/// one for each case, found by relaxation, then compared with every pair.
-bool Prover::hasTimes(unsigned region, const std::vector<Match> &matches,
-                      bool isBuffered) {
-  struct Unit {
-    unsigned statement;
-    const Access *access;
-  };
-  std::vector<Unit> units;
-  std::vector<std::pair<unsigned, unsigned>> ofMatch;
-  const Statement *first = nullptr;
-  for (unsigned i = 0; i < model.statements.size(); ++i) {
-    const Statement &st = model.statements[i];
-    bool isSend = st.kind == Statement::Send;
-    if (st.region != region || (!isSend && st.kind != Statement::Recv))
-      continue;
-    // Loops inside of the process would need times that grow with them.
-    bool isInside = false;
-    for (const PathItem &item : st.path) {
-      if (isInside && !item.vars.empty())
-        return false;
-      isInside |= item.isProcess;
-    }
-    if (st.snapshot != st.path.size())
-      return false;
-    if (!first)
-      first = &st;
-    if (st.path.size() != first->path.size())
-      return false;
-    for (size_t k = 0; k + 1 < st.path.size(); ++k)
-      if (st.path[k].pos != first->path[k].pos)
-        return false;
-    for (const Access &access : isSend ? st.sends : st.reads)
-      if (isSend || access.isMessage)
-        units.push_back({i, &access});
-  }
-  struct Edge {
-    unsigned from, to;
-    int least; ///< time(to) >= time(from) + least
-  };
-  std::vector<Edge> edges;
-  for (unsigned a = 0; a < units.size(); ++a)
-    for (unsigned b = 0; b < units.size(); ++b) {
-      const Statement &x = model.statements[units[a].statement],
-                      &y = model.statements[units[b].statement];
-      if (x.path.back().pos >= y.path.back().pos)
-        continue;
-      Substitution by = renaming(units[b].access->domain, {}, y.vars);
-      Conj both = units[a].access->domain;
-      both.add(units[b].access->domain.substituted(by));
-      for (const PathItem &item : x.path)
-        for (Var var : item.vars)
-          both.equal(Lin::of(var), substitute(Lin::of(var), by));
-      if (!both.isFalse && !isEmpty(both))
-        edges.push_back({a, b, 1});
-    }
-  auto unitOf = [&](unsigned statement, const Access &access) {
-    for (unsigned u = 0; u < units.size(); ++u)
-      if (units[u].statement == statement && units[u].access == &access)
-        return u;
-    return 0u;
-  };
-  for (const Match &match : matches) {
-    unsigned s = unitOf(match.send,
-                        model.statements[match.send].sends[match.sendCase]),
-             r = unitOf(match.recv,
-                        model.statements[match.recv].reads[match.recvCase]);
-    edges.push_back({s, r, 0});
-    if (!isBuffered)
-      edges.push_back({r, s, 0});
-  }
-  std::vector<int> time(units.size(), 0);
-  for (size_t round = 0; round <= units.size() + 1; ++round) {
+namespace {
+/// An operation in one of its cases, and its time up to a constant.
+struct Unit {
+  unsigned statement;
+  const Access *access;
+  Lin time;
+};
+/// time(to) >= time(from) + least
+struct Edge {
+  unsigned from, to;
+  int64_t least;
+};
+} // namespace
+
+/// Constants with which all edges hold; by relaxation, as there are few.
+static bool hasSolution(const std::vector<Edge> &edges, size_t numUnits) {
+  std::vector<int64_t> time(numUnits, 0);
+  for (size_t round = 0; round <= numUnits + 1; ++round) {
     bool hasChanged = false;
     for (const Edge &edge : edges)
       if (time[edge.to] < time[edge.from] + edge.least) {
@@ -402,12 +338,125 @@ bool Prover::hasTimes(unsigned region, const std::vector<Match> &matches,
   return false;
 }
 
+/// The largest small number that `form` never falls short of.
+static std::optional<int64_t> leastOf(const Lin &form, const Conj &domain) {
+  constexpr int64_t most = 3;
+  for (int64_t k = most; k >= -most; --k) {
+    Conj below = domain;
+    below.less(form, Lin(k));
+    if (isEmpty(below))
+      return k;
+  }
+  return std::nullopt;
+}
+
+/// Loops around a region, and the process: equal for whatever can wait.
+static llvm::SmallVector<Var> regionVars(const Statement &st) {
+  llvm::SmallVector<Var> vars;
+  for (const PathItem &item : st.path) {
+    vars.append(item.vars.begin(), item.vars.end());
+    if (item.isProcess)
+      break;
+  }
+  return vars;
+}
+
+/// Times of the form: `slope` times the rank, the loops inside of the region,
+/// and a constant for each case of each operation.
+bool Prover::hasTimes(unsigned region, const std::vector<Match> &matches,
+                      bool isBuffered, int64_t slope) {
+  std::vector<Unit> units;
+  for (unsigned i = 0; i < model.statements.size(); ++i) {
+    const Statement &st = model.statements[i];
+    bool isSend = st.kind == Statement::Send;
+    if (st.region != region || (!isSend && st.kind != Statement::Recv))
+      continue;
+    Lin time = slope * Lin::of(processOf(st).back());
+    llvm::SmallVector<Var> outer = regionVars(st);
+    for (const PathItem &item : st.path)
+      for (Var var : item.vars)
+        if (!llvm::is_contained(outer, var))
+          time += Lin::of(var);
+    for (const Access &access : isSend ? st.sends : st.reads)
+      if (isSend || access.isMessage)
+        units.push_back({i, &access, time});
+  }
+  std::vector<Edge> edges;
+  // Along a process time grows; what a group posts has one time.
+  for (unsigned a = 0; a < units.size(); ++a)
+    for (unsigned b = 0; b < units.size(); ++b) {
+      const Statement &x = model.statements[units[a].statement],
+                      &y = model.statements[units[b].statement];
+      Substitution by = renaming(units[b].access->domain, {}, y.vars);
+      Conj both = units[a].access->domain;
+      both.add(units[b].access->domain.substituted(by));
+      for (auto [u, v] : llvm::zip_equal(regionVars(x), regionVars(y)))
+        both.equal(Lin::of(u), substitute(Lin::of(v), by));
+      Lin difference = substitute(units[b].time, by) - units[a].time;
+      auto add = [&](const Conj &domain, int64_t more) {
+        if (domain.isFalse || isEmpty(domain))
+          return true;
+        std::optional<int64_t> least = leastOf(difference, domain);
+        if (least)
+          edges.push_back({a, b, more - *least});
+        return least.has_value();
+      };
+      unsigned limit = std::min(x.snapshot, y.snapshot);
+      for (const Conj &order : before(x, identity(x.vars), y, by, limit)) {
+        Conj domain = both;
+        domain.add(order);
+        if (!add(domain, 1))
+          return false;
+      }
+      bool isSameGroup = a != b && x.snapshot == y.snapshot &&
+                         x.snapshot < x.path.size() &&
+                         y.snapshot < y.path.size();
+      Conj same = both;
+      for (unsigned i = 0; i < x.snapshot && isSameGroup; ++i) {
+        isSameGroup = x.path[i].pos == y.path[i].pos;
+        for (Var var : isSameGroup ? x.path[i].vars : PathItem().vars)
+          same.equal(Lin::of(var), substitute(Lin::of(var), by));
+      }
+      if (isSameGroup && !add(same, 0))
+        return false;
+    }
+  auto unitOf = [&](unsigned statement, const Access &access) {
+    return llvm::find_if(units,
+                         [&](const Unit &unit) {
+                           return unit.statement == statement &&
+                                  unit.access == &access;
+                         }) -
+           units.begin();
+  };
+  for (const Match &match : matches) {
+    unsigned s = unitOf(match.send,
+                        model.statements[match.send].sends[match.sendCase]),
+             r = unitOf(match.recv,
+                        model.statements[match.recv].reads[match.recvCase]);
+    Lin difference = units[r].time - substitute(units[s].time, match.point);
+    std::optional<int64_t> least = leastOf(difference, match.domain),
+                           most = leastOf(-1 * difference, match.domain);
+    if (!least || (!isBuffered && !most))
+      return false;
+    edges.push_back({s, r, -*least});
+    if (!isBuffered)
+      edges.push_back({r, s, -*most});
+  }
+  return hasSolution(edges, units.size());
+}
+
 void Prover::checkWaits(unsigned region, const std::vector<Match> &matches) {
-  if (isLockstep(matches) || hasTimes(region, matches, false))
+  constexpr int64_t slopes[] = {0, 1, -1, 2, -2};
+  auto isOrdered = [&](bool buffered) {
+    return llvm::any_of(slopes, [&](int64_t slope) {
+      return hasTimes(region, matches, buffered, slope);
+    });
+  };
+  if (isLockstep(matches) || isOrdered(false))
     return;
   const Lin &capacity = model.regions[region].capacity;
   if (capacity.isConstant() && capacity.getConstant() >= 1 &&
-      oneMessagePerPair(matches) && hasTimes(region, matches, true)) {
+      oneMessagePerPair(matches) && isOrdered(true)) {
     isBuffered = true;
     return;
   }

@@ -99,12 +99,12 @@ private:
     Conj whole;           ///< before solving
   };
   std::vector<Match> matchesOf(unsigned region);
-  bool matchPair(unsigned send, unsigned recv, std::vector<Match> &matches);
+  void matchPair(unsigned send, unsigned recv, std::vector<Match> &matches);
   void checkOrder(const std::vector<Match> &matches);
   void checkWaits(unsigned region, const std::vector<Match> &matches);
   bool isLockstep(const std::vector<Match> &matches) const;
   bool hasTimes(unsigned region, const std::vector<Match> &matches,
-                bool isBuffered);
+                bool isBuffered, int64_t slope);
   bool oneMessagePerPair(const std::vector<Match> &matches);
 
   // Bookkeeping.

@@ -46,6 +46,18 @@ Union Prover::before(const Statement &a, const Substitution &pointA,
   return result;
 }
 
+/// Whether a variable has one value at most: 0 <= e - m var <= c < m.
+static bool isQuotient(const Conj &conj, Var var) {
+  return llvm::any_of(conj.ges, [&](const Lin &low) {
+    int64_t m = -low.coefficient(var);
+    return m > 0 && llvm::any_of(conj.ges, [&](const Lin &high) {
+             Lin sum = low + high;
+             return sum.isConstant() && sum.getConstant() >= 0 &&
+                    sum.getConstant() < m;
+           });
+  });
+}
+
 /// What is left is not determined by the location: its last value that is
 /// possible. Exact if each variable has bounds of its own only.
 void Prover::latest(Conj domain, llvm::SmallVector<Var> left,
@@ -134,6 +146,7 @@ void Prover::addCandidates(unsigned index, const Access &read, unsigned writer,
       entry.second = substitute(entry.second, solved);
     if (isEmpty(domain))
       continue;
+    llvm::erase_if(left, [&](Var var) { return isQuotient(domain, var); });
     for (Var var : left)
       if (!llvm::is_contained(
               llvm::ArrayRef(unknown).take_front(source.numPathVars), var))

@@ -12,7 +12,7 @@
 using namespace coll;
 using namespace coll::test;
 
-std::vector<std::string> coll::test::libraryFiles() {
+std::vector<std::string> coll::test::subjectFiles() {
   std::vector<std::string> files;
   std::error_code error;
   for (llvm::sys::fs::directory_iterator
@@ -22,6 +22,7 @@ std::vector<std::string> coll::test::libraryFiles() {
     if (llvm::StringRef(it->path()).ends_with(".coll"))
       files.push_back(it->path());
   std::sort(files.begin(), files.end());
+  files.push_back(COLL_SOURCE_DIR "/test/Prove/class.coll");
   return files;
 }
 

@@ -14,8 +14,8 @@
 
 namespace coll::test {
 
-/// The files of lib/Library.
-std::vector<std::string> libraryFiles();
+/// The files of lib/Library, and test/Prove/class.coll.
+std::vector<std::string> subjectFiles();
 
 /// A file at the algorithm level; `module` is null if it is wrong.
 struct ScheduleFile {
