@@ -196,6 +196,8 @@ struct Execution : State {
       if (port.kind == Port::Recv) {
         ChannelEnd end = program.recvEnds[port.end];
         std::tuple key{end.peer, b.rank, end.tag};
+        if (fifos[key].empty())
+          return broken(); // two messages of it in one step
         cell = fifos[key].front();
         fifos[key].pop_front();
         ++received[key];

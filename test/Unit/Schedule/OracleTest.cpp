@@ -252,13 +252,12 @@ void Case::checkMeaning() {
 
 void Case::check() {
   ProgramCheckResult check = checkPrograms(program.programs, {});
-  ProgramError::Kind kind =
-      check.isRight() ? ProgramError::WrongTerm : check.errors[0].kind;
-  if (kind == ProgramError::Malformed ||
-      kind == ProgramError::ChannelMismatch) {
-    ++tally.malformed; // says nothing that could be run
-    return;
-  }
+  for (const ProgramError &error : check.errors) // of either variant
+    if (error.kind == ProgramError::Malformed ||
+        error.kind == ProgramError::ChannelMismatch) {
+      ++tally.malformed; // says nothing that could be run
+      return;
+    }
   checkDeadlock();
   checkMeaning();
   if (testing::Test::HasFailure())
