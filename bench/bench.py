@@ -37,7 +37,9 @@ COMPILE = [
     ("ring, 128 ranks, f32 sum", [RING, "--ranks", "128"] + F32_SUM, 1.0, None, None),
     ("ring, 8 ranks, default variants", [RING, "--ranks", "8"], 1.5, None, None),
     ("ring, 8 ranks, all variants", [RING, "--ranks", "8"] + ALL_VARIANTS, 15.0, None, 2),
-    ("check the ring at 1024 ranks", [RING, "--check", "--ranks", "1024"], 2.0, 1024, None),
+    ("check the ring at 1024 ranks", [RING, "--check", "--ranks", "1024"], 0.3, 256, None),
+    ("check the ring at 4096 ranks", [RING, "--check", "--ranks", "4096"], 0.5, 256, None),
+    ("check the ring at 65536 ranks", [RING, "--check", "--ranks", "65536"], 2.0, 512, None),
 ]
 RUN_RANKS = (2, 4, 8)
 

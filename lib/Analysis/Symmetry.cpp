@@ -16,22 +16,27 @@ using namespace coll::elab;
 
 /// Choices of phases that are tried.
 constexpr unsigned maxRetries = 16;
+/// With more, the full execution of a schedule that fails is not waited for.
+constexpr uint32_t manyRanks = 4096;
 
 namespace {
 class Attempt {
 public:
   Attempt(const Bytecode &code, const Parameters &params,
           const std::vector<LoopRole> &roles, llvm::ArrayRef<bool> active,
-          DiagnosticEngine &diags, uint64_t fewValues)
+          DiagnosticEngine &diags, const SymmetryOptions &options)
       : code(code), params(params), roles(roles), active(active), diags(diags),
-        fewValues(fewValues),
+        options(options),
         cells(std::make_shared<SymmetryCells>(params.rankDims, active)) {}
-  SymmetryResult run(bool keepSlice);
+  SymmetryResult run();
   unsigned blame = SymmetryCells::stays;
 
 private:
-  SymmetryRun::Outcome runOnce(bool isLearning);
+  SymmetryRun::Outcome runOnce(bool isLearning,
+                               std::vector<Write> *trace = nullptr);
   void finish(SymmetryResult &result);
+  void explainBroken(SymmetryResult &result);
+  void explainStuck();
   void collectOutputs();
 
   const Bytecode &code;
@@ -39,22 +44,61 @@ private:
   const std::vector<LoopRole> &roles;
   llvm::ArrayRef<bool> active;
   DiagnosticEngine &diags;
-  uint64_t fewValues;
+  const SymmetryOptions &options;
   std::shared_ptr<SymmetryCells> cells;
   std::unique_ptr<Machine> machine;
+  std::unique_ptr<SymmetryRun> last;
   const char *why = "";
 };
 } // namespace
 
-SymmetryRun::Outcome Attempt::runOnce(bool isLearning) {
+SymmetryRun::Outcome Attempt::runOnce(bool isLearning,
+                                      std::vector<Write> *trace) {
   machine = std::make_unique<Machine>(code, params);
   machine->state.isSparse = true;
-  SymmetryRun run(*machine, *cells, roles, active, isLearning);
-  SymmetryRun::Outcome outcome = run.run();
-  why = run.why;
-  blame = run.blame;
+  machine->state.trace = trace;
+  last = std::make_unique<SymmetryRun>(*machine, *cells, roles, active,
+                                       isLearning);
+  SymmetryRun::Outcome outcome = last->run();
+  why = last->why;
+  blame = last->blame;
   return outcome;
 }
+
+//===----------------------------------------------------------------------===//
+// What is wrong
+//===----------------------------------------------------------------------===//
+
+/// The slice once more, with every write recorded.
+void Attempt::explainBroken(SymmetryResult &result) {
+  std::vector<Write> trace;
+  runOnce(false, &trace);
+  ContractCheck check(*machine);
+  check.run();
+  ContractFault fault = explainContract(check, trace);
+  fault.numWrong *= result.numSlices;
+  fault.numPromises *= result.numSlices;
+  Words(*machine, diags).report(fault);
+  result.status = SymmetryResult::Wrong;
+}
+
+void Attempt::explainStuck() {
+  Machine other(code, params);
+  other.state.isSparse = true;
+  SymmetryCells unused(params.rankDims, active);
+  SymmetryRun recording(other, unused, roles, active, true);
+  std::vector<SymmetryRun::Op> script;
+  recording.script = &script;
+  recording.scriptOf = last->numRegions();
+  recording.run();
+  RegionFault fault = last->explainStuck(script);
+  machine->faultIterations.assign(fault.links.size(), last->stuckAt());
+  Words(*machine, diags).report(fault);
+}
+
+//===----------------------------------------------------------------------===//
+// What is right
+//===----------------------------------------------------------------------===//
 
 /// What the slice left in `out`.
 void Attempt::collectOutputs() {
@@ -74,14 +118,16 @@ void Attempt::finish(SymmetryResult &result) {
   Machine &m = *machine;
   Words words(m, diags);
   result.numValues = m.graph.values.size();
-  if (result.numValues * result.numSlices <= fewValues) {
+  if (result.numValues * result.numSlices <= options.fewValues) {
     result.why = "there is little to do";
     return;
   }
   collectOutputs();
   ContractCheck check(m);
   if (!check.run()) {
-    result.status = SymmetryResult::Wrong;
+    result.status = SymmetryResult::Refuted;
+    if (result.numValues * result.numSlices > options.manyValues)
+      explainBroken(result);
     return;
   }
   ContractCheck::Comparison comparison = check.compareBits();
@@ -99,7 +145,7 @@ void Attempt::finish(SymmetryResult &result) {
   result.status = SymmetryResult::Right;
 }
 
-SymmetryResult Attempt::run(bool keepSlice) {
+SymmetryResult Attempt::run() {
   SymmetryResult result;
   for (auto [dim, isActive] : llvm::zip_equal(params.rankDims, active))
     result.numSlices *= isActive ? dim : 1;
@@ -119,7 +165,7 @@ SymmetryResult Attempt::run(bool keepSlice) {
   switch (outcome) {
   case Outcome::Done:
     finish(result);
-    if (keepSlice) {
+    if (options.keepSlice) {
       machine->builder.finish();
       result.slice = std::move(machine->graph);
       result.cells = cells;
@@ -130,7 +176,14 @@ SymmetryResult Attempt::run(bool keepSlice) {
     result.excludedBy = code.strings[machine->excludedBy];
     break;
   case Outcome::Failed:
+    result.status = SymmetryResult::Refuted;
+    if (last->isFailureCertain() && machine->graph.numRanks() > manyRanks) {
+      Words(*machine, diags).report(*machine->sink.failure);
+      result.status = SymmetryResult::Wrong;
+    }
+    break;
   case Outcome::Stuck:
+    explainStuck();
     result.status = SymmetryResult::Wrong;
     break;
   case Outcome::Retry:
@@ -154,7 +207,7 @@ static unsigned smallestActive(llvm::ArrayRef<uint32_t> dims,
 SymmetryResult coll::checkBySymmetry(const Bytecode &code,
                                      const Parameters &params,
                                      DiagnosticEngine &diags,
-                                     uint64_t fewValues, bool keepSlice) {
+                                     const SymmetryOptions &options) {
   std::vector<LoopRole> roles = findLoopRoles(code);
   llvm::SmallVector<bool, 4> active;
   unsigned numActive = 0;
@@ -164,8 +217,8 @@ SymmetryResult coll::checkBySymmetry(const Bytecode &code,
   }
   SymmetryResult result;
   while (numActive > 0) {
-    Attempt attempt(code, params, roles, active, diags, fewValues);
-    result = attempt.run(keepSlice);
+    Attempt attempt(code, params, roles, active, diags, options);
+    result = attempt.run();
     unsigned blame = attempt.blame;
     if (result.status != SymmetryResult::Undecided || result.numValues)
       break;

@@ -26,7 +26,8 @@ struct SymmetryResult {
   enum Status : uint8_t {
     Right,
     Excluded, ///< a `where` of the schedule does not hold
-    Wrong,    ///< what it is, the full execution tells
+    Wrong,    ///< and an error was emitted
+    Refuted,  ///< wrong, but the full execution knows better how to say it
     Undecided ///< ranks do not turn into each other, as far as can be seen
   } status = Undecided;
   std::string excludedBy;
@@ -41,11 +42,20 @@ struct SymmetryResult {
   std::shared_ptr<const elab::SymmetryCells> cells;
 };
 
-/// Emits warnings if the schedule is right, else nothing. A schedule of at most
-/// `fewValues` is not decided about: executing all of it says more.
+struct SymmetryOptions {
+  /// A schedule of at most so many values is not decided about: to execute all
+  /// of it says more.
+  uint64_t fewValues = 0;
+  /// One of more values that breaks its contract is explained by the slice; the
+  /// first broken promise of all may be another one.
+  uint64_t manyValues = ~0ull;
+  bool keepSlice = false;
+};
+
+/// Emits an error if the schedule is Wrong, and warnings if it is right.
 SymmetryResult checkBySymmetry(const Bytecode &code, const Parameters &params,
-                               DiagnosticEngine &diags, uint64_t fewValues = 0,
-                               bool keepSlice = false);
+                               DiagnosticEngine &diags,
+                               const SymmetryOptions &options = {});
 
 } // namespace coll
 

@@ -51,6 +51,8 @@ bool SymmetryRun::on(const Instr &in) {
                   int64_t(dims[d]) - 1};
   }
   region = &code;
+  regionSite = m.siteOf(frame);
+  ++regions;
   queues.clear();
   frame.pc = code.body - 1; // step() goes on
   return true;
@@ -67,6 +69,8 @@ bool SymmetryRun::endProcess() {
 
 bool SymmetryRun::groupBegin() {
   inGroup = true;
+  if (region)
+    note({ScriptOp::Begin});
   for (unsigned d = 0; d < maxActive; ++d)
     groupIsInside[d] = epoch[d] == 0;
   if (!region && !isLearning)
@@ -76,6 +80,8 @@ bool SymmetryRun::groupBegin() {
 
 bool SymmetryRun::groupEnd() {
   inGroup = false;
+  if (region)
+    note({ScriptOp::End});
   if (isLearning)
     return true;
   if (region)
@@ -104,6 +110,7 @@ bool SymmetryRun::send(const Instr &in) {
     return giveUp("a message is computed");
   if (isLearning) {
     cells.note(view.array, viewUse);
+    note({ScriptOp::Send, peer, st.site});
     return true;
   }
   Sent sent{{}, viewUse, code.hasVia, code.via, st.site};
@@ -149,6 +156,7 @@ bool SymmetryRun::receive(const Instr &in) {
     return giveUp("a view takes an array apart");
   if (isLearning) {
     cells.note(target.array, views[code.target]);
+    note({ScriptOp::Receive, negated(peer), st.site});
     return true;
   }
   Rank distance = negated(peer);

@@ -32,6 +32,14 @@ private:
     for (uint32_t d = 0; d < coords.count; ++d)
       follow(code.pool[coords.first + d], d, false, 16);
   }
+  /// Parts that are named one by one are one per rank, or it does not matter.
+  void visitParts(Reg view) {
+    for (const Instr &in : code.code)
+      if (in.op == Opcode::Slice && in.dst == view)
+        for (uint32_t d = 0; d < in.count && d < code.rankDims.size(); ++d)
+          if (code.pool[in.b + 3 * d + 1] == kNone)
+            follow(code.pool[in.b + 3 * d], d, false, 16);
+  }
   void follow(Reg reg, uint8_t dim, bool isDown, unsigned depth);
 
   const Bytecode &code;
@@ -82,6 +90,8 @@ std::vector<LoopRole> RoleFinder::run() {
       break;
     case Opcode::Inplace:
       visit(code.inplaces[in.a].lhsAt);
+      visitParts(code.inplaces[in.a].lhs);
+      visitParts(code.inplaces[in.a].rhs);
       break;
     default:
       break;

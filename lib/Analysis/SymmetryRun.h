@@ -56,6 +56,22 @@ public:
               bool isLearning);
   Outcome run();
 
+  /// What a process does with others; the distance is from sender to receiver.
+  struct Op {
+    ScriptOp::Kind kind;
+    Rank distance = 0;
+    SiteId site = kNone;
+  };
+  /// While learning: the operations of the region of this number, from 1.
+  std::vector<Op> *script = nullptr;
+  uint32_t scriptOf = 0;
+  uint32_t numRegions() const { return regions; }
+  /// Stuck: given the script of the last region.
+  RegionFault explainStuck(llvm::ArrayRef<Op> script) const;
+  Iterations stuckAt() const { return m.iterationsAt(frame, frame.pc); }
+  /// What has failed does so in whatever order the ranks are run.
+  bool isFailureCertain() const { return region || !isInOrbit(); }
+
   const char *why = "";
   unsigned blame = SymmetryCells::stays; ///< the dimension that does not turn
 
@@ -192,6 +208,10 @@ private:
   bool groupBegin();
   bool groupEnd();
   bool settle();
+  void note(Op op) {
+    if (script && regions == scriptOf)
+      script->push_back(op);
+  }
   bool writeReceived(const Posted &posted);
   bool endProcess();
   Rank negated(Rank rank) const;
@@ -232,6 +252,8 @@ private:
 
   // The region that is being executed.
   const OnCode *region = nullptr;
+  SiteId regionSite = kNone;
+  uint32_t regions = 0;
   uint64_t capacity = 0;
   std::map<Rank, Queue> queues; ///< by the distance from sender to receiver
   std::vector<Posted> posted;

@@ -279,8 +279,11 @@ bool SymmetryRun::transfer(const Instr &in) {
   for (unsigned d = 0; d < dims.size(); ++d)
     if (active[d] && !isOwn && !region && epoch[activeIndex[d]] == 0)
       return giveUp("a statement is outside of the loops over ranks", d);
-  if (isLearning)
+  if (isLearning) {
+    if (region)
+      note({ScriptOp::Local});
     return learn(target, views[t.target], *value, *use);
+  }
   ExprRef filled = *value;
   for (ReadRef &read : filled.reads) {
     if (isOwn != (read.rank == kNone) && !region)

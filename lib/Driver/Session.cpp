@@ -154,6 +154,8 @@ static uint64_t sizeOf(const RankDims &dims) {
 
 /// Of a schedule that is executed whole; they take 0.6 GB.
 static constexpr uint64_t maxValuesAtOnce = 1u << 22;
+/// To hear what is wrong nobody waits for more.
+static constexpr uint64_t maxValuesInParts = 1u << 24;
 
 static bool isVerdictEnough(const InstanceOptions &options,
                             const RankDims &dims) {
@@ -166,8 +168,12 @@ bool Session::checkSlice(const Bytecode &code, const Parameters &parameters,
                          ElaborateResult &result) {
   if (!isVerdictEnough(options, instance.dims))
     return false;
-  SymmetryResult slice =
-      checkBySymmetry(code, parameters, diags, options.maxProgramValues);
+  SymmetryOptions symmetry;
+  symmetry.fewValues = options.maxProgramValues;
+  symmetry.manyValues = maxValuesInParts;
+  SymmetryResult slice = checkBySymmetry(code, parameters, diags, symmetry);
+  if (slice.status == SymmetryResult::Wrong)
+    return true; // as result.status says
   if (slice.status != SymmetryResult::Right)
     return false;
   result.status = ElaborateResult::Right;

@@ -274,12 +274,17 @@ static uint64_t numComputed(const ChunkGraph &graph) {
       [](const Value &value) { return value.kind == Value::Op; });
 }
 
+static std::string textOf(const DiagnosticEngine &diags) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  render(diags, DiagnosticFormat::Text, os);
+  return text;
+}
+
 /// The findings, and how much is wrong. How far something gets, a note, may be
 /// beyond the part.
 static std::string findingsOf(const DiagnosticEngine &diags) {
-  std::string all, text;
-  llvm::raw_string_ostream os(all);
-  render(diags, DiagnosticFormat::Text, os);
+  std::string all = textOf(diags), text;
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(all).split(lines, '\n');
   for (llvm::StringRef line : lines)
@@ -308,8 +313,10 @@ static void compare(Elaborating &program, std::vector<uint32_t> dims,
   Parameters params;
   params.rankDims = dims;
   DiagnosticEngine quiet(program.sources);
+  SymmetryOptions options;
+  options.keepSlice = true;
   SymmetryResult slice =
-      checkBySymmetry(program.codes.at(0), params, quiet, 0, true);
+      checkBySymmetry(program.codes.at(0), params, quiet, options);
   ElaborateResult whole = elaborate(program.codes[0], params, program.diags);
   compareParts(program, params, whole);
   if (slice.status == SymmetryResult::Undecided) {
@@ -319,6 +326,9 @@ static void compare(Elaborating &program, std::vector<uint32_t> dims,
   if (slice.status != SymmetryResult::Right) {
     ++counts.wrong;
     EXPECT_NE(whole.status, ElaborateResult::Right) << "nothing is wrong";
+    if (slice.status == SymmetryResult::Wrong) {
+      EXPECT_EQ(textOf(quiet), textOf(program.diags));
+    }
     return;
   }
   ++counts.right;
