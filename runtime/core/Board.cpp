@@ -52,10 +52,10 @@ Status Board::create(int rank, int nranks, UniqueFd &fd, Board &board) {
   COLL_TRY(
       createSealedMemory("coll-board", pageBytes() + layoutBytes(), memory));
   Board result;
-  COLL_TRY(Mapping::map(memory, 0, pageBytes(), Mapping::ReadWrite,
-                        result.abortPage));
-  COLL_TRY(Mapping::map(memory, pageBytes(), layoutBytes(), Mapping::ReadWrite,
-                        result.body));
+  COLL_TRY(MappedMemory::map(memory, 0, pageBytes(), MappedMemory::ReadWrite,
+                             result.abortPage));
+  COLL_TRY(MappedMemory::map(memory, pageBytes(), layoutBytes(),
+                             MappedMemory::ReadWrite, result.body));
   Layout &layout = *result.layout();
   layout.layoutBytes = sizeof(Layout);
   layout.rank = rank;
@@ -69,10 +69,10 @@ Status Board::create(int rank, int nranks, UniqueFd &fd, Board &board) {
 Status Board::open(const UniqueFd &fd, int rank, int nranks, Board &board) {
   COLL_TRY(checkSealedMemory(fd, pageBytes() + layoutBytes()));
   Board result;
-  COLL_TRY(
-      Mapping::map(fd, 0, pageBytes(), Mapping::ReadWrite, result.abortPage));
-  COLL_TRY(Mapping::map(fd, pageBytes(), layoutBytes(), Mapping::ReadOnly,
-                        result.body));
+  COLL_TRY(MappedMemory::map(fd, 0, pageBytes(), MappedMemory::ReadWrite,
+                             result.abortPage));
+  COLL_TRY(MappedMemory::map(fd, pageBytes(), layoutBytes(),
+                             MappedMemory::ReadOnly, result.body));
   const Layout &layout = *result.layout();
   if (layout.magic != boardMagic || layout.layoutBytes != sizeof(Layout))
     return Status::error(

@@ -114,7 +114,7 @@ private:
   Layout *layout() const { return static_cast<Layout *>(body.get()); }
   static size_t layoutBytes();
 
-  Mapping abortPage, body;
+  MappedMemory abortPage, body;
 };
 
 } // namespace coll

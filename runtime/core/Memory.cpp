@@ -19,22 +19,22 @@ void UniqueFd::reset(int newFd) {
   fd = newFd;
 }
 
-void Mapping::reset() {
+void MappedMemory::reset() {
   if (base)
     munmap(base, bytes);
   base = nullptr;
   bytes = 0;
 }
 
-Status Mapping::map(const UniqueFd &fd, size_t offset, size_t bytes,
-                    Access access, Mapping &result) {
+Status MappedMemory::map(const UniqueFd &fd, size_t offset, size_t bytes,
+                         Access access, MappedMemory &result) {
   int protection = access == ReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void *base = mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE,
                     fd.get(), off_t(offset));
   if (base == MAP_FAILED)
     return Status::system(errno, "cannot map %zu bytes of shared memory",
                           bytes);
-  Mapping mapping;
+  MappedMemory mapping;
   mapping.base = base;
   mapping.bytes = bytes;
   // A forked child that ran a kernel on its parent's rings would corrupt them.

@@ -42,19 +42,19 @@ private:
 };
 
 /// Owns a mapping.
-class Mapping {
+class MappedMemory {
 public:
-  Mapping() = default;
-  Mapping(Mapping &&other) noexcept
+  MappedMemory() = default;
+  MappedMemory(MappedMemory &&other) noexcept
       : base(std::exchange(other.base, nullptr)),
         bytes(std::exchange(other.bytes, 0)) {}
-  Mapping &operator=(Mapping &&other) noexcept {
+  MappedMemory &operator=(MappedMemory &&other) noexcept {
     reset();
     base = std::exchange(other.base, nullptr);
     bytes = std::exchange(other.bytes, 0);
     return *this;
   }
-  ~Mapping() { reset(); }
+  ~MappedMemory() { reset(); }
 
   void *get() const { return base; }
   size_t size() const { return bytes; }
@@ -65,7 +65,7 @@ public:
   /// Maps `bytes` of `fd` from `offset` (a multiple of the page size), shared,
   /// with all pages present, and not inherited by forked children.
   static Status map(const UniqueFd &fd, size_t offset, size_t bytes,
-                    Access access, Mapping &result);
+                    Access access, MappedMemory &result);
 
 private:
   void *base = nullptr;

@@ -17,9 +17,9 @@ Status UserMemory::allocate(size_t bytes, void **result) {
     return Status::error(COLL_NO_MEMORY, "coll_mem_alloc of %zu bytes", bytes);
   UniqueFd fd;
   COLL_TRY(createSealedMemory("coll-user", bytes, fd));
-  Mapping mapping;
-  COLL_TRY(
-      Mapping::map(fd, 0, roundToPages(bytes), Mapping::ReadWrite, mapping));
+  MappedMemory mapping;
+  COLL_TRY(MappedMemory::map(fd, 0, roundToPages(bytes),
+                             MappedMemory::ReadWrite, mapping));
   std::lock_guard lock(mutex);
   void *base = mapping.get();
   allocations[base] = std::move(mapping);

@@ -28,7 +28,7 @@ public:
 
 private:
   std::mutex mutex;
-  std::map<void *, Mapping> allocations;
+  std::map<void *, MappedMemory> allocations;
   std::map<void *, size_t> registrations;
 };
 

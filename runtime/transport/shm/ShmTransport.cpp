@@ -71,10 +71,10 @@ Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
 
   // All that may fail comes first: then the channels are offered.
   UniqueFd fd;
-  Mapping &mapping = mappings.emplace_back();
+  MappedMemory &mapping = mappings.emplace_back();
   message.fds.reserve(1);
   COLL_TRY(createSealedMemory("coll-channels", bytes, fd));
-  COLL_TRY(Mapping::map(fd, 0, bytes, Mapping::ReadWrite, mapping));
+  COLL_TRY(MappedMemory::map(fd, 0, bytes, MappedMemory::ReadWrite, mapping));
   auto *base = static_cast<std::byte *>(mapping.get());
 
   WireWriter writer;
@@ -120,8 +120,9 @@ Status ShmTransport::attach(int peer, Message message, ChannelSource &source,
       bytes != roundToPages(bytes))
     return malformed("has sizes out of range");
   COLL_TRY(checkSealedMemory(message.fds[0], bytes));
-  Mapping mapping;
-  COLL_TRY(Mapping::map(message.fds[0], 0, bytes, Mapping::ReadWrite, mapping));
+  MappedMemory mapping;
+  COLL_TRY(MappedMemory::map(message.fds[0], 0, bytes, MappedMemory::ReadWrite,
+                             mapping));
   auto *base = static_cast<std::byte *>(mapping.get());
   // Kept from here on, also on an error: some ends may already point into it.
   mappings.push_back(std::move(mapping));

@@ -49,7 +49,7 @@ private:
 
   RingSizes sizes;
   ShmRingLayout ring;
-  std::vector<Mapping> mappings;
+  std::vector<MappedMemory> mappings;
 };
 
 } // namespace coll

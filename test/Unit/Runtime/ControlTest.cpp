@@ -74,9 +74,9 @@ TEST_F(ControlTest, DescriptorsTravel) {
     if (coll_comm_init(&comm, 2, &id, rank, nullptr) != COLL_OK)
       return coll_last_error();
     UniqueFd mine;
-    Mapping map;
+    MappedMemory map;
     if (!createSealedMemory("coll-test", 4096, mine).isOk() ||
-        !Mapping::map(mine, 0, 4096, Mapping::ReadWrite, map).isOk())
+        !MappedMemory::map(mine, 0, 4096, MappedMemory::ReadWrite, map).isOk())
       return "memory";
     *static_cast<int *>(map.get()) = 100 + rank;
     const int fds[] = {mine.get()};
@@ -84,10 +84,11 @@ TEST_F(ControlTest, DescriptorsTravel) {
     if (!comm->control().send(1 - rank, kind, 0, {}, fds, far()).isOk() ||
         !comm->control().receive(1 - rank, kind, 0, far(), message).isOk())
       return "messages";
-    Mapping theirs;
+    MappedMemory theirs;
     if (message.fds.size() != 1 ||
         !checkSealedMemory(message.fds[0], 4096).isOk() ||
-        !Mapping::map(message.fds[0], 0, 4096, Mapping::ReadOnly, theirs)
+        !MappedMemory::map(message.fds[0], 0, 4096, MappedMemory::ReadOnly,
+                           theirs)
              .isOk())
       return "descriptor";
     int value = *static_cast<int *>(theirs.get());
