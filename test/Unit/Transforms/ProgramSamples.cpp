@@ -111,7 +111,7 @@ ProgramSet coll::makeEveryField(FileId file) {
   programs.launchCountDims = {2, 3};
   programs.sizes = {{SizeSymbol::Launch, 5, 3},
                     {SizeSymbol::Const, 0, 1},
-                    {SizeSymbol::Const, ~0ull, 2}};
+                    {SizeSymbol::Const, uint64_t(1) << 48, 2}};
   programs.functions = {
       {"f",
        {Buffer::In, Buffer::RowArg, Buffer::Scalar},
