@@ -1,6 +1,7 @@
 //===- ProgramWords.cpp - What is wrong with programs, in words -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "lib/Analysis/MapLimits.h"
 #include "lib/Driver/Session.h"
 #include "lib/Support/Slugs.h"
 
@@ -26,6 +27,18 @@ static std::string describe(const BlockedAt &b) {
   return who;
 }
 
+/// The least that a ring may have on which these programs end; 0: none does.
+static uint32_t enoughSlots(const ProgramSet &programs,
+                            const ScheduleRefusal &r) {
+  for (uint32_t slots = 2; slots <= maxSlots; slots *= 2)
+    if (slots > r.shape.slots &&
+        !findDeadlock(programs, r.member, r.variant,
+                      {slots, slots / 2, r.shape.slices})
+             .isStuck)
+      return slots;
+  return 0;
+}
+
 static void reportDeadlock(DiagnosticEngine &diags, const ScheduleRefusal &r,
                            const ProgramSet &programs, SourceRange range,
                            const std::string &name) {
@@ -37,8 +50,12 @@ static void reportDeadlock(DiagnosticEngine &diags, const ScheduleRefusal &r,
       r.deadlock.cycle.empty() ? r.deadlock.blocked : r.deadlock.cycle;
   for (const BlockedAt &b : chain)
     error.note(rangeOf(programs, b.site), describe(b));
-  error.help(SourceRange(),
-             "say a smaller `round` or more `slots`, or leave both out");
+  uint32_t slots = enoughSlots(programs, r);
+  error.help(
+      SourceRange(),
+      "say a smaller `round`, or " +
+          (slots ? "`slots " + number(slots) + "`, which is enough, or " : "") +
+          "leave both out");
 }
 
 void coll::reportRefusal(DiagnosticEngine &diags, const Bytecode &code,
