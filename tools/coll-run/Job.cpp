@@ -154,6 +154,19 @@ bool Job::meet() {
   return state->all.wait(numRanks + 1, state->failed, [this] { watch(); });
 }
 
+/// Many ranks fail alike.
+void Job::printErrors() {
+  constexpr unsigned mostPrinted = 16;
+  unsigned failed = 0;
+  for (Rank r = 0; r < numRanks; ++r)
+    if (state->results[r].error[0] && ++failed <= mostPrinted)
+      llvm::errs() << "coll-run: error: rank " << r << ": "
+                   << state->results[r].error << "\n";
+  if (failed > mostPrinted)
+    llvm::errs() << "coll-run: error: and " << failed - mostPrinted
+                 << " more ranks failed\n";
+}
+
 bool Job::finish() {
   // Ranks of a failed job get a moment to say what they saw.
   constexpr unsigned graceMs = 5000;
@@ -166,10 +179,7 @@ bool Job::finish() {
     if (state->failed.load() && ++failedMs == graceMs)
       endAll();
   }
-  for (Rank r = 0; r < numRanks; ++r)
-    if (state->results[r].error[0])
-      llvm::errs() << "coll-run: error: rank " << r << ": "
-                   << state->results[r].error << "\n";
+  printErrors();
   if (numFollowers)
     llvm::errs() << "coll-run: note: and " << numFollowers
                  << (numFollowers == 1 ? " other" : " others") << " stopped\n";

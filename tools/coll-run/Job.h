@@ -84,6 +84,7 @@ private:
   bool map();
   void watch();
   void endAll();
+  void printErrors();
 
   uint8_t *shared = nullptr;
   size_t sharedBytes = 0;
