@@ -26,7 +26,7 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
     const coll_plan_buf &source = ranks.bufs[b];
     if (source.kind == COLL_BUF_SCALAR)
       break; // scalars come last
-    BufferLayout buffer;
+    CallBuffer buffer;
     buffer.name = source.name;
     buffer.kind = source.kind;
     bool isArg = source.kind == COLL_BUF_ELEM || source.kind == COLL_BUF_ROW;
@@ -170,7 +170,7 @@ Status Arguments::fillScalars(const coll_call &call) {
 }
 
 /// First and one past the last element that any part reaches.
-Status Arguments::partsExtent(const BufferLayout &buffer, const coll_buf &buf,
+Status Arguments::partsExtent(const CallBuffer &buffer, const coll_buf &buf,
                               uint64_t &first, uint64_t &last) const {
   const auto *displ = reinterpret_cast<const uint64_t *>(buf.displ);
   uint64_t limit = maxBufferBytes / head->elem_bytes;
@@ -200,7 +200,7 @@ static const void *const *listOf(const coll_call &call, uint32_t kind) {
                                 : call.arg;
 }
 
-Status Arguments::fillBuffer(const coll_call &call, BufferLayout &buffer,
+Status Arguments::fillBuffer(const coll_call &call, CallBuffer &buffer,
                              coll_buf &result, uint64_t &begin, uint64_t &end) {
   const void *const *list = listOf(call, buffer.kind);
   size_t place = size_t(&buffer - buffers.data());
@@ -354,7 +354,7 @@ Status Arguments::checkOverlaps() {
 Status Arguments::describeOverlap(const PartRange &a,
                                   const PartRange &b) const {
   auto name = [&](const PartRange &range) {
-    const BufferLayout &buffer = buffers[range.buffer];
+    const CallBuffer &buffer = buffers[range.buffer];
     return buffer.parts == 1
                ? format("buffer '%s'", buffer.name)
                : format("part %u of buffer '%s'", range.part, buffer.name);
@@ -408,7 +408,7 @@ bool Arguments::moveBuffers(const coll_call &call) {
   bool moveTogether = true;
   uint64_t moved = 0; // 0: nothing has
   for (size_t b = 0; b != buffers.size(); ++b) {
-    const BufferLayout &buffer = buffers[b];
+    const CallBuffer &buffer = buffers[b];
     const void *const *list = listOf(call, buffer.kind);
     pointers[b] = 0;
     if (!buffer.isPresent)

@@ -21,7 +21,7 @@
 namespace coll {
 
 /// What a rank's words say of one buffer of the contract.
-struct BufferLayout {
+struct CallBuffer {
   const char *name = "";
   uint32_t kind = COLL_BUF_IN;
   uint32_t index = 0; ///< among the ins, the outs or the args
@@ -66,11 +66,11 @@ private:
   Status fillSizes(const coll_call &call);
   void cutIntoRounds(uint32_t dtype);
   Status fillScalars(const coll_call &call);
-  Status fillBuffer(const coll_call &call, BufferLayout &buffer,
-                    coll_buf &result, uint64_t &begin, uint64_t &end);
+  Status fillBuffer(const coll_call &call, CallBuffer &buffer, coll_buf &result,
+                    uint64_t &begin, uint64_t &end);
   Status fillBuffers(const coll_call &call);
   bool moveBuffers(const coll_call &call);
-  Status partsExtent(const BufferLayout &buffer, const coll_buf &buf,
+  Status partsExtent(const CallBuffer &buffer, const coll_buf &buf,
                      uint64_t &first, uint64_t &last) const;
   Status checkOverlaps();
   Status describeOverlap(const PartRange &a, const PartRange &b) const;
@@ -78,7 +78,7 @@ private:
   bool isAlias(const PartRange &a, const PartRange &b) const;
   void sign(const coll_call &call);
 
-  uint64_t elemsOf(const BufferLayout &buffer, uint32_t part) const {
+  uint64_t elemsOf(const CallBuffer &buffer, uint32_t part) const {
     return sizes[buffer.symbols[buffer.isUniform ? 0 : part]].elems;
   }
   uint64_t addressOf(uint32_t buffer, uint32_t part) const;
@@ -102,7 +102,7 @@ private:
   coll_args *head = nullptr;
   std::vector<coll_size> sizes;
   std::vector<int32_t> givenOf; ///< by size symbol: index into count[] or -1
-  std::vector<BufferLayout> buffers;
+  std::vector<CallBuffer> buffers;
   std::vector<uint64_t> begins, ends; ///< extents of the buffers in memory
   std::vector<PartRange> ranges;
   bool isPlain = false;  ///< no scalars, and packed buffers of equal parts

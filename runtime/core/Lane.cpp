@@ -157,7 +157,7 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     record(member, call);
     if (!member.isConnected())
       COLL_TRY(awaitChannels(member));
-    Instance &inst = member.instance(arguments.isInPlace());
+    PlanInstance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
     COLL_TRY(run(inst, last.kernel, arguments.args()));
@@ -253,7 +253,7 @@ static void runBlock(void *context, uint32_t block) {
   __atomic_store_n(&line.entered, 0, __ATOMIC_RELAXED);
 }
 
-Status Lane::run(Instance &inst, coll_kernel_fn kernel, coll_args &args) {
+Status Lane::run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args) {
   if (inst.nblocks == 0)
     return Status::ok();
   // Blocks count their steps from the start of the launch.

@@ -94,7 +94,7 @@ private:
   Status find(const coll_plan &plan, LanePlan *&result);
   void record(Member &member, const coll_call &call);
   Status awaitChannels(Member &member);
-  Status run(Instance &inst, coll_kernel_fn kernel, coll_args &args);
+  Status run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args);
 
   struct alignas(64) Spinning {
     uint32_t pauses = UINT32_MAX / 2; ///< cut to the limit by the first wait

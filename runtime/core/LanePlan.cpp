@@ -172,7 +172,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   uint64_t total = totalBlocks(ranks, member, root);
   for (bool inPlace : {false, true}) {
     made->fillInstance(lane, inPlace, total);
-    Instance &inst = made->instances[inPlace];
+    PlanInstance &inst = made->instances[inPlace];
     inst.scratch_slot_bytes = uint32_t(slotBytes);
     COLL_TRY(made->scratch.serve(inst, slotBytes * inst.scratch_slots *
                                            ranks.instances));
@@ -183,7 +183,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
 }
 
 Member::~Member() {
-  for (const Instance &inst : instances)
+  for (const PlanInstance &inst : instances)
     scratch.forget(inst);
 }
 
@@ -227,7 +227,7 @@ void Member::fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks) {
   Communicator &comm = lane.comm();
   signals[inPlace].resize(numBlocks);
 
-  Instance &inst = instances[inPlace];
+  PlanInstance &inst = instances[inPlace];
   inst.lane = &lane;
   inst.member = this;
   inst.dev.abort = address(&comm.abortWord());

@@ -5,7 +5,7 @@
 //              op for this processor, and what is the same for all members
 //   Member     one choice of launch values: this rank's class, its words
 //              relocated, its channel ends, the arguments of its launches
-//   Instance   what a kernel is given: a member, out of place or in place
+//   PlanInstance  what a kernel is given: a member, out of place or in place
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_CORE_LANEPLAN_H
@@ -23,13 +23,13 @@ class Member;
 
 /// Kernels hand their coll_inst back; what the runtime wants to know of it lies
 /// behind.
-struct Instance : coll_inst {
+struct PlanInstance : coll_inst {
   Lane *lane;
   const Member *member;
   coll_comm_dev dev;
 
-  static const Instance &of(const coll_inst *inst) {
-    return *static_cast<const Instance *>(inst);
+  static const PlanInstance &of(const coll_inst *inst) {
+    return *static_cast<const PlanInstance *>(inst);
   }
 };
 
@@ -60,7 +60,7 @@ public:
   Arguments &arguments() { return *launchArguments; }
   /// The record of the last launch; the texts are the same in all.
   LaunchRecord &record() { return launchRecord; }
-  Instance &instance(bool inPlace) { return instances[inPlace]; }
+  PlanInstance &instance(bool inPlace) { return instances[inPlace]; }
 
 private:
   Member(const LanePlan &owner, const coll_class &cls, Scratch &scratch)
@@ -81,7 +81,7 @@ private:
   std::vector<ChannelId> channelIds;
   std::vector<End> ends; ///< by instance: senders; then receivers
   std::vector<BlockSignal> signals[2];
-  Instance instances[2] = {};
+  PlanInstance instances[2] = {};
   std::unique_ptr<Arguments> launchArguments;
   LaunchRecord launchRecord;
 };

@@ -55,7 +55,7 @@ struct Progress {
 class Waiting {
 public:
   Waiting(const coll_inst *inst, uint32_t block, uint64_t progress)
-      : inst(Instance::of(inst)), lane(*this->inst.lane), comm(lane.comm()),
+      : inst(PlanInstance::of(inst)), lane(*this->inst.lane), comm(lane.comm()),
         block(block), progress(progress), place(progress),
         line(comm.board().blocks()[block]) {}
 
@@ -89,7 +89,7 @@ private:
   Status lookAround() const;
   Status timeout(uint64_t waitedNs) const;
 
-  const Instance &inst;
+  const PlanInstance &inst;
   Lane &lane;
   Communicator &comm;
   uint32_t block;

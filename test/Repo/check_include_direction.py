@@ -124,6 +124,33 @@ def checkCycles(edges):
             yield from visit(folder, [folder])
 
 
+def classesOf(text):
+    """Names of classes that are defined in namespace coll itself."""
+    text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), text)
+    spaces = []
+    for line in text.splitlines():
+        if line.startswith("namespace") and line.endswith("{"):
+            spaces.append(line[len("namespace"):-1].strip())
+        elif line.startswith("}") and not line.startswith("};") and spaces:
+            spaces.pop()
+        elif spaces == ["coll"]:
+            match = re.match(r"(?:class|struct)\s+(\w+)\s*(?:final\s*)?[:{]", line)
+            if match:
+                yield match.group(1)
+
+
+def checkNames(root, files):
+    known = {}
+    for path in sorted(files, key=lambda p: p.parts[0] != "runtime"):
+        if path.suffix not in (".h", ".cpp"):
+            continue
+        for name in classesOf((root / path).read_text()):
+            if path.parts[0] == "runtime":
+                known[name] = path
+            elif name in known:
+                yield "%s: class %s is also one of %s" % (path, name, known[name])
+
+
 def checkStrangers(includes):
     """`includes`: path -> [(line, target)]."""
     for path, list_ in includes.items():
@@ -162,6 +189,7 @@ def main(root):
     findings += checkCoreNames(root, files)
     findings += checkCycles(edges)
     findings += checkStrangers(includes)
+    findings += checkNames(root, files)
     return report(findings)
 
 

@@ -1,1 +1,5 @@
 #include "coll/abi.h"
+namespace coll {
+struct Shared : Base {
+};
+} // namespace coll

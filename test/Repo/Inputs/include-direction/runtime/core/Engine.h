@@ -1,1 +1,5 @@
 #include "coll/abi.h"
+namespace coll {
+class Shared {
+};
+} // namespace coll
