@@ -75,6 +75,10 @@ void TileEmitter::run() {
   done = loop(done, operands.elements, lanes, 1);
   if (lanes > 16 / bytes)
     done = loop(done, operands.elements, 16 / bytes, 1);
+  // Small messages are all remainder, and bytes are mostly of wider elements.
+  for (unsigned piece : {8, 4})
+    if (bytes == 1)
+      done = loop(done, operands.elements, piece, 1);
   if (bytes < 16)
     loop(done, operands.elements, 0, 1);
 }

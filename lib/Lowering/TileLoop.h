@@ -37,7 +37,8 @@ struct Variant {
 
 /// Emits loops that combine `elements` elements of every source and put the
 /// result into every sink: full vectors, several at a time to have enough loads
-/// in flight, then single vectors, then 16 bytes, then elements. All loads of
+/// in flight, then single vectors, then 16 bytes (8 and 4, of bytes), then
+/// elements. All loads of
 /// an iteration precede its stores. Stores past the caches are in a loop of
 /// their own, with a fence right behind it (lib/Target/FenceCheck.h).
 void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,

@@ -44,6 +44,7 @@ public:
   /// A complete channel.
   const coll_end &end(const ChannelId &id);
   Transport &transport() { return *link; }
+  const Transport &transport() const { return *link; }
 
 private:
   static constexpr uint16_t offerKind = kFirstLaneKind;

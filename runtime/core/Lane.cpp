@@ -203,7 +203,26 @@ Status Lane::awaitChannels(Member &member) {
   communicator.board().publishPosition(0, Position());
   COLL_TRY(std::move(status));
   member.connect(links);
+  describe(member);
   return Status::ok();
+}
+
+/// What a plan runs with, when it has been connected.
+void Lane::describe(const Member &member) const {
+  const coll_plan &plan = member.plan().plan();
+  const coll_class &cls = member.rankClass();
+  bool hasEnd = plan.sizes_hi != 0 && plan.sizes_hi != UINT64_MAX;
+  communicator.info(
+      "plan '%s' (%s) for %llu%s bytes: %u channels out, %u in, %u blocks; all "
+      "plans so far have %llu KiB of rings on this rank and %llu KiB of "
+      "scratch",
+      plan.name, plan.contract, (unsigned long long)plan.sizes_lo,
+      hasEnd ? format(" to %llu", (unsigned long long)plan.sizes_hi).c_str()
+             : " and more",
+      cls.nsend * member.plan().ranks().instances,
+      cls.nrecv * member.plan().ranks().instances, member.blocks(),
+      (unsigned long long)(links.transport().ownBytes() >> 10),
+      (unsigned long long)(memory.bytes() >> 10));
 }
 
 Status Lane::checkPeer(int peer) {
@@ -293,6 +312,7 @@ Status Lane::use(const coll_plan &plan) {
                          "communicator",
                          plan.name, kMaxUsedPlans);
   used.push_back(loaded);
+  found = {};
   return Status::ok();
 }
 
@@ -338,7 +358,11 @@ Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
   COLL_TRY(occupancy.check(contract.name, "launched"));
-  LanePlan *chosen = best(contract, bytes, call);
+  if (found.contract != contract.name || found.bytes != bytes ||
+      found.dtype != call.dtype || found.op != call.op)
+    found = {contract.name, bytes, call.dtype, call.op,
+             best(contract, bytes, call)};
+  LanePlan *chosen = found.plan;
   if (!chosen)
     return Status::error(COLL_NO_PLAN,
                          "no plan for %s is in use on this communicator "

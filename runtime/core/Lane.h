@@ -94,6 +94,7 @@ private:
   Status find(const coll_plan &plan, LanePlan *&result);
   void record(Member &member, const coll_call &call);
   Status awaitChannels(Member &member);
+  void describe(const Member &member) const;
   Status run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args);
 
   struct alignas(64) Spinning {
@@ -119,6 +120,14 @@ private:
     bool suits(const coll_plan &plan, const coll_call &call) const;
   } last;
   std::vector<LanePlan *> used;
+  /// What best() has found last; most calls ask the same again.
+  struct Found {
+    const char *contract = nullptr; ///< by address
+    uint64_t bytes = 0;
+    coll_dtype dtype = COLL_I8;
+    coll_op op = COLL_SUM;
+    LanePlan *plan = nullptr;
+  } found;
   std::vector<size_t> countMemory;
   uint32_t launchSig = 0; ///< of the launch on the board
   /// Whose texts the board's records hold, in their order.

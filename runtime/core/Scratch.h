@@ -23,6 +23,7 @@ public:
   /// Makes sure that there are `bytes` and points inst->scratch at them, now
   /// and whenever the memory moves.
   Status serve(coll_inst &inst, uint64_t bytes);
+  uint64_t bytes() const { return size; }
   /// The instance is gone.
   void forget(const coll_inst &inst);
 

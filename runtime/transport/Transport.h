@@ -60,6 +60,8 @@ class Transport {
 public:
   virtual ~Transport() = default;
   virtual const char *name() const = 0;
+  /// Memory of the halves that this rank has made.
+  virtual size_t ownBytes() const = 0;
 
   /// Makes this rank's halves of these channels, at most kMaxChannelsPerOffer,
   /// all with one peer, none offered before.  On success they are offered, and

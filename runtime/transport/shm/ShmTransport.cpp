@@ -75,6 +75,7 @@ Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
   message.fds.reserve(1);
   COLL_TRY(createSealedMemory("coll-channels", bytes, fd));
   COLL_TRY(MappedMemory::map(fd, 0, bytes, MappedMemory::ReadWrite, mapping));
+  offered += bytes;
   auto *base = static_cast<std::byte *>(mapping.get());
 
   WireWriter writer;

@@ -37,6 +37,7 @@ public:
   explicit ShmTransport(const RingSizes &sizes);
 
   const char *name() const override { return "shm"; }
+  size_t ownBytes() const override { return offered; }
   Status offer(int peer, std::span<Channel *const> channels,
                Message &message) override;
   Status attach(int peer, Message message, ChannelSource &source,
@@ -50,6 +51,7 @@ private:
   RingSizes sizes;
   ShmRingLayout ring;
   std::vector<MappedMemory> mappings;
+  size_t offered = 0;
 };
 
 } // namespace coll
