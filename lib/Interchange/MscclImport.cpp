@@ -16,14 +16,51 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <numeric>
+
 using namespace coll;
 using namespace coll::msccl;
+
+/// Where every step handles whole groups of chunks, a group is a chunk: a step
+/// of several is one message in the format, and would be as many here.
+static Algorithm joinChunks(Algorithm algo) {
+  Shape shape = shapeOf(algo);
+  uint32_t group = std::gcd(shape.in, shape.out);
+  if (algo.hasPreloads() || !shape.isKnown || !shape.divides)
+    return algo;
+  if (algo.coll == "alltoall")
+    group = algo.chunks / algo.gpus.size();
+  for (const Gpu &gpu : algo.gpus)
+    for (const Block &block : gpu.blocks)
+      for (const coll::msccl::Step &step : block.steps) {
+        group = std::gcd(group, step.count);
+        if (readsSource(step.kind))
+          group = std::gcd(group, uint32_t(step.source.offset));
+        if (writesTarget(step.kind))
+          group = std::gcd(group, uint32_t(step.target.offset));
+      }
+  if (group <= 1)
+    return algo;
+  algo.chunks /= group;
+  for (Gpu &gpu : algo.gpus) {
+    for (uint32_t *chunks : {&gpu.inChunks, &gpu.outChunks, &gpu.scratchChunks})
+      *chunks = (*chunks + group - 1) / group;
+    for (Block &block : gpu.blocks)
+      for (coll::msccl::Step &step : block.steps) {
+        step.count /= group;
+        step.source.offset /= int32_t(group);
+        step.target.offset /= int32_t(group);
+      }
+  }
+  return algo;
+}
 
 namespace {
 class Import {
 public:
   Import(const JudgedXml &judged, llvm::StringRef path, DiagnosticEngine &diags)
-      : judged(judged), algo(judged.algorithm), path(path), diags(diags) {}
+      : judged(judged), algo(joinChunks(judged.algorithm)), path(path),
+        diags(diags) {}
   std::optional<ImportedSchedule> run();
 
 private:
@@ -41,7 +78,7 @@ private:
   bool runs(FifoShape shape) const;
 
   const JudgedXml &judged;
-  const Algorithm &algo;
+  const Algorithm algo;
   llvm::StringRef path;
   DiagnosticEngine &diags;
   ImportedSchedule result;

@@ -205,10 +205,6 @@ void Reader::startAlgo() {
   hasRoot = true;
   algo.range = tag;
   algo.name = get("name").value_or("").str();
-  // It is printed, and becomes a name of C.
-  if (llvm::any_of(algo.name, [](char c) { return uint8_t(c) < 0x20; }))
-    return fail(Slug::XmlValue, attributeOf(sources, tag, "name"),
-                "'name' has a control character");
   algo.protocol = get("proto").value_or("Simple").str();
   algo.coll = require("coll").value_or("").str();
   algo.isAzureName = algo.coll == "reducescatter";
@@ -444,6 +440,10 @@ void Reader::onStart(void *context, const xmlChar *name, const xmlChar *,
       reader.fail(Slug::XmlTooLarge, reader.here(),
                   "an attribute of " + llvm::Twine(value.size()) +
                       " bytes; the limit is " + llvm::Twine(maxXmlValueBytes));
+    // Values are printed.
+    if (llvm::any_of(value, [](char c) { return uint8_t(c) < 0x20; }))
+      reader.fail(Slug::XmlValue, reader.here(),
+                  "an attribute with a control character");
     list.push_back({stringOf(attribute[0]), value});
   }
   if (!reader.hasFailed)
