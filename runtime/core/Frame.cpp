@@ -6,6 +6,7 @@
 
 #include <cassert>
 #include <cerrno>
+#include <iterator>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -54,9 +55,10 @@ Status parseFrame(std::span<const std::byte> packet, size_t nfds,
   return Status::ok();
 }
 
-/// Owns every descriptor that came with a packet, also of one to be refused.
-static std::vector<UniqueFd> takeDescriptors(msghdr &head) {
-  std::vector<UniqueFd> fds;
+/// Owns every descriptor that came with a packet, also of one to be refused or
+/// to be lost for lack of memory; how many there are.
+static size_t takeDescriptors(msghdr &head, std::span<UniqueFd> fds) {
+  size_t taken = 0;
   for (cmsghdr *part = CMSG_FIRSTHDR(&head); part;
        part = CMSG_NXTHDR(&head, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
@@ -65,10 +67,11 @@ static std::vector<UniqueFd> takeDescriptors(msghdr &head) {
     for (size_t i = 0; i != count; ++i) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      fds.emplace_back(fd);
+      assert(taken != fds.size() && "there was room for so many only");
+      fds[taken++].reset(fd);
     }
   }
-  return fds;
+  return taken;
 }
 
 FrameResult receiveFrame(int socket, Frame &frame, Status &status) {
@@ -99,19 +102,21 @@ FrameResult receiveFrame(int socket, Frame &frame, Status &status) {
   }
   if (got == 0)
     return FrameResult::Closed;
-  std::vector<UniqueFd> fds = takeDescriptors(head);
+  UniqueFd fds[kMaxMessageFds];
+  size_t numFds = takeDescriptors(head, fds);
   if (head.msg_flags & MSG_TRUNC) {
     status = Status::error(COLL_SYSTEM, "a peer sent more than %zu bytes",
                            buffer.size());
     return FrameResult::Failed;
   }
   Status parsed =
-      parseFrame(std::span(buffer).first(size_t(got)), fds.size(), frame);
+      parseFrame(std::span(buffer).first(size_t(got)), numFds, frame);
   if (!parsed.isOk()) {
     status = std::move(parsed);
     return FrameResult::Failed;
   }
-  frame.message.fds = std::move(fds);
+  frame.message.fds.assign(std::make_move_iterator(fds),
+                           std::make_move_iterator(fds + numFds));
   return FrameResult::Ok;
 }
 

@@ -204,6 +204,7 @@ template <typename Body> void sweep(Body body) {
   RendezvousDirectory directory;
   const std::map<std::string, std::string> values = {{"COLL_NT", "0"}};
   Variables variables(values);
+  Holdings before = Holdings::now();
   for (int victim : {0, 1})
     for (bool lasts : {false, true})
       for (int first = 1;; ++first) {
@@ -217,6 +218,7 @@ template <typename Body> void sweep(Body body) {
         if (!shortage.hasStruck())
           break;
       }
+  EXPECT_EQ(Holdings::now(), before);
 }
 
 TEST(NoMemory, InitCanBeTriedAgain) {
