@@ -133,8 +133,9 @@ private:
   void addReads(mlir::Operation *op, Statement &st, mlir::Value value,
                 const ViewRef &target, const Context &context,
                 const llvm::SmallVectorImpl<Lin> *self, bool ownOnly);
-  void addRead(Statement &st, ReadOp read, const ViewRef &target,
-               const Context &context, llvm::ArrayRef<Var> inner,
+  void addRead(Statement &st, ReadOp read, mlir::Operation *operand,
+               const ViewRef &target, const Context &context,
+               llvm::ArrayRef<Var> inner,
                const llvm::SmallVectorImpl<Lin> *self, bool ownOnly);
   void withOwnRank(Statement &st, llvm::ArrayRef<unsigned> arrays,
                    const Context &context, WithInts then);

@@ -19,6 +19,7 @@
 #include "lib/Prove/Prover.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace coll;
 using namespace coll::prove;
@@ -103,20 +104,41 @@ void Prover::matchPair(unsigned sendIndex, unsigned recvIndex,
     }
 }
 
-std::vector<Prover::Match> Prover::matchesOf(unsigned region) {
+/// How many operations of its kind stand before it in its group or block.
+unsigned Prover::ordinalOf(unsigned index) const {
+  const Statement &st = model.statements[index];
+  auto depthOf = [](const Statement &s) {
+    return s.snapshot < s.path.size() ? s.snapshot : s.path.size() - 1;
+  };
+  unsigned count = 0;
+  for (unsigned i = 0; i < index; ++i) {
+    const Statement &other = model.statements[i];
+    if (other.kind == st.kind && other.region == st.region &&
+        depthOf(other) == depthOf(st) &&
+        llvm::all_of(llvm::seq<size_t>(0, depthOf(st)), [&](size_t k) {
+          return other.path[k].pos == st.path[k].pos;
+        }))
+      ++count;
+  }
+  return count;
+}
+
+/// By ordinal: the k-th send of a block or group with the k-th receive.
+std::vector<Prover::Match> Prover::matchesOf(unsigned region, bool byOrdinal) {
   std::vector<Match> matches;
   for (unsigned s = 0; s < model.statements.size(); ++s)
     for (unsigned r = 0; r < model.statements.size() && !failed(); ++r)
       if (model.statements[s].kind == Statement::Send &&
           model.statements[r].kind == Statement::Recv &&
           model.statements[s].region == region &&
-          model.statements[r].region == region)
+          model.statements[r].region == region &&
+          (!byOrdinal || ordinalOf(s) == ordinalOf(r)))
         matchPair(s, r, matches);
   return matches;
 }
 
-void Prover::matchRegion(unsigned region) {
-  std::vector<Match> matches = matchesOf(region);
+void Prover::matchRegion(unsigned region, bool byOrdinal) {
+  std::vector<Match> matches = matchesOf(region, byOrdinal);
   for (unsigned i = 0; i < model.statements.size() && !failed(); ++i) {
     const Statement &st = model.statements[i];
     if (st.region != region ||
@@ -157,6 +179,8 @@ void Prover::matchRegion(unsigned region) {
     checkOrder(matches);
   if (!failed())
     checkWaits(region, matches);
+  if (failed())
+    return;
   for (const Match &match : matches) {
     Piece piece;
     piece.domain = match.domain;
@@ -171,7 +195,18 @@ void Prover::matchMessages() {
   for (unsigned region = 0; region < model.regions.size() && !failed();
        ++region) {
     hasRegions = true;
-    matchRegion(region);
+    matchRegion(region, false);
+    if (!failed())
+      continue;
+    // Another guess: several messages of one pair in one block.
+    std::optional<Obstacle> first = std::exchange(obstacle, std::nullopt);
+    std::optional<std::vector<int64_t>> at =
+        std::exchange(suspect, std::nullopt);
+    matchRegion(region, true);
+    if (failed()) {
+      obstacle = first;
+      suspect = at;
+    }
   }
 }
 

@@ -90,7 +90,7 @@ private:
 
   // Messages.cpp
   void matchMessages();
-  void matchRegion(unsigned region);
+  void matchRegion(unsigned region, bool byOrdinal);
   struct Match {
     unsigned send, recv, sendCase, recvCase;
     Conj domain;          ///< of both points
@@ -98,7 +98,8 @@ private:
     Substitution renamed; ///< the send's variables in `domain` before solving
     Conj whole;           ///< before solving
   };
-  std::vector<Match> matchesOf(unsigned region);
+  std::vector<Match> matchesOf(unsigned region, bool byOrdinal);
+  unsigned ordinalOf(unsigned index) const;
   void matchPair(unsigned send, unsigned recv, std::vector<Match> &matches);
   void checkOrder(const std::vector<Match> &matches);
   void checkWaits(unsigned region, const std::vector<Match> &matches);

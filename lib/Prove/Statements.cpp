@@ -268,8 +268,10 @@ void Builder::arraysRead(mlir::Value value,
     op->walk(ofRead);
 }
 
-void Builder::addRead(Statement &st, ReadOp read, const ViewRef &target,
-                      const Context &context, llvm::ArrayRef<Var> inner,
+/// `operand` tells reads apart: one read may be two operands of a fold.
+void Builder::addRead(Statement &st, ReadOp read, mlir::Operation *operand,
+                      const ViewRef &target, const Context &context,
+                      llvm::ArrayRef<Var> inner,
                       const llvm::SmallVectorImpl<Lin> *self, bool ownOnly) {
   withView(
       read.getArray(), context, [&](const Context &c, const ViewRef &view) {
@@ -286,7 +288,7 @@ void Builder::addRead(Statement &st, ReadOp read, const ViewRef &target,
           access.at = elementOf(read, view, rank, here, st);
           access.inner.assign(inner.begin(), inner.end());
           access.op = read;
-          auto key = std::pair(statementIndex[st.op], read.getOperation());
+          auto key = std::pair(statementIndex[st.op], operand);
           access.operand =
               operandOf.try_emplace(key, operandOf.size()).first->second;
           checkPlace(access.at, here, read);
@@ -308,11 +310,11 @@ void Builder::addRead(Statement &st, ReadOp read, const ViewRef &target,
 void Builder::addReads(mlir::Operation *op, Statement &st, mlir::Value value,
                        const ViewRef &target, const Context &context,
                        const llvm::SmallVectorImpl<Lin> *self, bool ownOnly) {
-  auto visit = [&](auto &&again, mlir::Value v, const Context &c,
-                   llvm::SmallVector<Var> inner) -> void {
+  auto visit = [&](auto &&again, mlir::Value v, mlir::Operation *which,
+                   const Context &c, llvm::SmallVector<Var> inner) -> void {
     mlir::Operation *def = v.getDefiningOp();
     if (auto read = llvm::dyn_cast_or_null<ReadOp>(def))
-      return addRead(st, read, target, c, inner, self, ownOnly);
+      return addRead(st, read, which, target, c, inner, self, ownOnly);
     auto fold = llvm::dyn_cast_or_null<FoldOp>(def);
     if (fold && v != value)
       return stop(fold, "a reduce in a reduce");
@@ -320,12 +322,12 @@ void Builder::addReads(mlir::Operation *op, Statement &st, mlir::Value value,
       return walkList(fold.getBody().front(), c, inner, true,
                       [&](const Context &d, mlir::Operation *operand,
                           llvm::ArrayRef<Var> around) {
-                        again(again, operand->getOperand(0), d,
+                        again(again, operand->getOperand(0), operand, d,
                               llvm::SmallVector<Var>(around));
                       });
     stop(def ? def : op, "'+' and functions of values");
   };
-  visit(visit, value, context, {});
+  visit(visit, value, op, context, {});
 }
 
 //===----------------------------------------------------------------------===//

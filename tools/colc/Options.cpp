@@ -164,6 +164,10 @@ std::optional<Options> coll::parseOptions(int argc, char **argv) {
   if (!readRanks(flags, options) || !readTarget(flags, options) ||
       !readVariants(flags, options))
     return std::nullopt;
+  if (options.invariants && !options.prove) {
+    fail("--invariants goes with --prove");
+    return std::nullopt;
+  }
   if (options.file.empty() && options.explain.empty()) {
     fail("no file; try colc --help");
     return std::nullopt;

@@ -189,6 +189,13 @@ static Verdict proveSchedule(Session &session, const Bytecode &code,
 }
 
 Verdict coll::proveSchedules(Session &session, const Options &options) {
+  if (!options.ranks.empty() && !options.check) {
+    session
+        .usage("--prove is about every number of ranks: --ranks is for "
+               "--check")
+        .emit();
+    return Verdict::Usage;
+  }
   Verdict verdict = Verdict::Right;
   for (const Bytecode &code : session.schedules())
     verdict = worse(verdict, proveSchedule(session, code, options));

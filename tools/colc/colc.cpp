@@ -27,6 +27,10 @@ static void writeReport(Session &session, const Options &options) {
 
 /// A schedule of another system.
 static void runXml(Session &session, const Options &options) {
+  if (options.prove) {
+    session.usage("an XML has one number of ranks: --check judges it").emit();
+    return;
+  }
   if (!options.check)
     return compileXml(session, options);
   msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
