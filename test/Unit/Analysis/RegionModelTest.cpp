@@ -297,19 +297,22 @@ TEST(RegionModel, OffersAGroupOnlyWhereItChangesNoRead) {
 
 TEST(RegionModel, TellsTheShortestCircle) {
   constexpr ScriptOp::Kind begin = ScriptOp::Begin, end = ScriptOp::End;
-  // 0 waits for 1, which waits for 2, which waits for 3, which waits for 0; but
-  // 0 waits for 3 at the same time.
-  std::vector<Script> scripts{
-      script(0,
-             {{begin}, {receive, 1, 1}, {receive, 3, 2}, {end}, {send, 3, 3}}),
-      script(1, {{receive, 2, 4}, {send, 0, 5}}),
-      script(2, {{receive, 3, 6}, {send, 1, 7}}),
-      script(3, {{receive, 0, 8}, {send, 0, 9}, {send, 2, 10}})};
+  // 0 waits for 1, which waits for 2, which waits for 0; but 2 waits for 3 at
+  // the same time, and 3 for 2.
+  std::vector<Script> scripts{script(0, {{receive, 1, 1}, {send, 2, 2}}),
+                              script(1, {{receive, 2, 3}, {send, 0, 4}}),
+                              script(2, {{begin},
+                                         {receive, 0, 5},
+                                         {receive, 3, 6},
+                                         {end},
+                                         {send, 1, 7},
+                                         {send, 3, 8}}),
+                              script(3, {{receive, 2, 9}, {send, 2, 10}})};
   RegionFault fault = explainRegion(scripts, 0);
   ASSERT_EQ(fault.links.size(), 2u);
-  EXPECT_EQ(fault.links[0].rank, 0u);
+  EXPECT_EQ(fault.links[0].rank, 2u);
   EXPECT_EQ(fault.links[0].peer, 3u);
-  EXPECT_EQ(fault.links[0].site, 2u);
+  EXPECT_EQ(fault.links[0].site, 6u);
   EXPECT_EQ(fault.links[1].rank, 3u);
   EXPECT_FALSE(fault.leastCapacity);
 }
