@@ -52,8 +52,11 @@ def waitFor(condition, what):
 
 
 def main(how, path):
-    launches = "1" if how == "barrier" else "1000000000"
-    command = ["coll-run", path, "--ranks", str(RANKS), "--counts", "100000", "-n", launches]
+    command = ["coll-run", path, "--ranks", str(RANKS)]
+    if how == "barrier":  # rows enough that it is not done before it is stopped
+        command += ["-b", "8", "-e", "64M", "-f", "2", "-n", "100"]
+    else:
+        command += ["--counts", "100000", "-n", "1000000000"]
     ranks = []
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
