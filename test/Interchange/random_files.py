@@ -243,6 +243,8 @@ def main():
         if changed == "nothing" and not all(c <= {"right", "right-only-with-copy-elements"} for c, _, _ in expected.values()):
             errors.append("generated wrong")
         runnable = changed == "nothing" and algo.ranks <= 6 and len(algo.blocks[0]) <= 12
+        # Beside <copy> elements groups of chunks are not made one, and may need too many slots.
+        runnable &= not any(algo.copies) or all(step.count <= 1 for _, step in algo.every())
         if options.run and runnable and runs < options.most_runs:
             runs += 1
             run = subprocess.run([options.run, path, "--counts", "0,1,3,1021", "-w", "0", "-n", "1"],
