@@ -84,17 +84,24 @@ static std::optional<uint64_t> leastBuffer(llvm::ArrayRef<Op> script) {
   return low;
 }
 
-/// A send and what follows it may be posted together.
+/// What a receive writes is seen by the next operation, but not within a group.
+static bool canGroup(const Op &first, const Op &second) {
+  bool isPosted =
+      second.kind == ScriptOp::Send || second.kind == ScriptOp::Receive;
+  return isPosted && first.site != second.site &&
+         (first.kind == ScriptOp::Send ||
+          llvm::none_of(second.cells, [&](uint64_t cell) {
+            return llvm::is_contained(first.cells, cell);
+          }));
+}
+
+/// What waits and what follows it may perhaps be posted together.
 static void findRepair(llvm::ArrayRef<Op> script, uint32_t at,
                        RegionFault &fault) {
-  auto isPosted = [](const Op &op) {
-    return op.kind == ScriptOp::Send || op.kind == ScriptOp::Receive;
-  };
   for (uint32_t i = at; i > 0 && script[i - 1].kind != ScriptOp::End; --i)
     if (script[i - 1].kind == ScriptOp::Begin)
       return;
-  if (at + 1 == script.size() || script[at].kind != ScriptOp::Send ||
-      !isPosted(script[at + 1]) || script[at].site == script[at + 1].site)
+  if (at + 1 == script.size() || !canGroup(script[at], script[at + 1]))
     return;
   std::pair pair(script[at].site, script[at + 1].site);
   std::vector<Op> grouped;
@@ -105,6 +112,8 @@ static void findRepair(llvm::ArrayRef<Op> script, uint32_t at,
       grouped.push_back(script[i]);
       continue;
     }
+    if (!canGroup(script[i], script[i + 1]))
+      return;
     grouped.push_back({ScriptOp::Begin});
     grouped.push_back(script[i]);
     grouped.push_back(script[++i]);

@@ -67,6 +67,17 @@ bool SymmetryRun::endProcess() {
   return true;
 }
 
+void SymmetryRun::note(Op op, const View *view) {
+  if (!script || regions != scriptOf)
+    return;
+  if (view) {
+    m.state.cellsOf(*view, targetCells);
+    for (uint32_t cell : targetCells)
+      op.cells.push_back(uint64_t(view->array) << 32 | cell);
+  }
+  script->push_back(std::move(op));
+}
+
 bool SymmetryRun::groupBegin() {
   inGroup = true;
   if (region)
@@ -110,7 +121,7 @@ bool SymmetryRun::send(const Instr &in) {
     return giveUp("a message is computed");
   if (isLearning) {
     cells.note(view.array, viewUse);
-    note({ScriptOp::Send, peer, st.site});
+    note({ScriptOp::Send, peer, st.site}, &view);
     return true;
   }
   Sent sent{{}, viewUse, code.hasVia, code.via, st.site};
@@ -156,7 +167,7 @@ bool SymmetryRun::receive(const Instr &in) {
     return giveUp("a view takes an array apart");
   if (isLearning) {
     cells.note(target.array, views[code.target]);
-    note({ScriptOp::Receive, negated(peer), st.site});
+    note({ScriptOp::Receive, negated(peer), st.site}, &target);
     return true;
   }
   Rank distance = negated(peer);

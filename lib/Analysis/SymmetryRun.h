@@ -61,6 +61,7 @@ public:
     ScriptOp::Kind kind;
     Rank distance = 0;
     SiteId site = kNone;
+    std::vector<uint64_t> cells = {}; ///< read by a send, written by a receive
   };
   /// While learning: the operations of the region of this number, from 1.
   std::vector<Op> *script = nullptr;
@@ -208,10 +209,7 @@ private:
   bool groupBegin();
   bool groupEnd();
   bool settle();
-  void note(Op op) {
-    if (script && regions == scriptOf)
-      script->push_back(op);
-  }
+  void note(Op op, const View *view = nullptr);
   bool writeReceived(const Posted &posted);
   bool endProcess();
   Rank negated(Rank rank) const;

@@ -395,3 +395,94 @@ TEST(Symmetry, RandomRings) {
 TEST(Symmetry, RandomGrids) {
   compareRandom(true, Seeds().first, Seeds().count);
 }
+
+//===----------------------------------------------------------------------===//
+// What random schedules seldom are
+//===----------------------------------------------------------------------===//
+
+/// By symmetry and as a whole; the words are the same if both refuse.
+static SymmetryResult::Status statusOf(const std::string &text) {
+  SCOPED_TRACE(text);
+  Elaborating program(text);
+  EXPECT_EQ(program.codes.size(), 1u) << program.errors();
+  Parameters params;
+  params.rankDims = {5};
+  DiagnosticEngine quiet(program.sources);
+  SymmetryResult slice = checkBySymmetry(program.codes.at(0), params, quiet);
+  Counts counts;
+  compare(program, params.rankDims, counts);
+  return slice.status;
+}
+
+TEST(Symmetry, IterationsThatTouchTheSame) {
+  // The last iteration reads what the first has written, all others do not.
+  EXPECT_EQ(statusOf(R"(contract c { in; out }
+schedule f(ranks N) : c {
+  chunks N
+  tmp b = in
+  copy in -> out
+  for r in all {
+    reduce in[r]@r -> b[r]@r
+    copy b[(r + 1) % N]@((r + 1) % N) -> out[(r + 1) % N]@((r + 1) % N)
+  }
+})"),
+            SymmetryResult::Undecided);
+  // All of them read it, or nobody looks at the order.
+  EXPECT_EQ(statusOf(R"(contract c { in; out }
+schedule f(ranks N) : c {
+  chunks N
+  tmp b = in
+  copy in -> out
+  for r in all {
+    reduce in[r]@r -> b[r]@r
+    copy in[(r + 1) % N]@((r + 1) % N) -> out[(r + 1) % N]@r
+  }
+})"),
+            SymmetryResult::Right);
+}
+
+TEST(Symmetry, MessagesBetweenArraysThatTurnApart) {
+  EXPECT_EQ(statusOf(R"(contract c { in[all]; out[all] }
+schedule f(ranks N) : c {
+  for r in all { copy in[r]@r -> out[(0 - r) % N]@r }
+  on r in all { group { send in to (r + 1) % N   recv out from (r - 1) % N } }
+})"),
+            SymmetryResult::Undecided);
+}
+
+TEST(Symmetry, RanksThatArePromisedTheSameInOtherSlices) {
+  EXPECT_EQ(statusOf(R"(contract c { in; out
+  ensure out@r == reduce(in@all) for r in all }
+schedule f(ranks N) : c {
+  for r in all { copy reduce_any(in@all) -> out@r }
+})"),
+            SymmetryResult::Undecided);
+  EXPECT_EQ(statusOf(R"(contract c { in; out[all]
+  ensure out[q]@r == in@q for r in all, q in all }
+schedule f(ranks N) : c {
+  tmp t[N]
+  tmp u[N]
+  for r in all, q in all { copy in@q -> t[q]@r }
+  for r in all { copy t[(r + 1) % N]@r -> u[(r + 2) % N]@r }
+  copy t -> out
+})"),
+            SymmetryResult::Undecided);
+}
+
+TEST(Symmetry, DeadlocksInTheWordsOfTheWhole) {
+  for (const char *body :
+       {"send in to (r + 1) % N   recv out from (r - 1) % N",
+        "recv out from (r - 1) % N   send in to (r + 1) % N",
+        "send in to (r + 2) % N   send in to (r + 2) % N\n"
+        "recv out from (r - 2) % N   recv out from (r - 2) % N",
+        "group { send in to (r + 1) % N   recv out from (r + 1) % N }",
+        "group { send in to (r + 1) % N   send in to (r + 1) % N\n"
+        "recv out from (r - 1) % N }"})
+    for (const char *buffer : {"", "buffer 1 ", "buffer 2 "}) {
+      std::string text = std::string("contract c { in; out }\n"
+                                     "schedule f(ranks N) : c {\n"
+                                     "  on r in all ") +
+                         buffer + "{ " + body + " }\n}\n";
+      EXPECT_NE(statusOf(text), SymmetryResult::Undecided);
+    }
+}
