@@ -252,11 +252,6 @@ Status Arguments::fillBuffer(const coll_call &call, CallBuffer &buffer,
 Status Arguments::fillBuffers(const coll_call &call) {
   for (size_t b = 0; b != buffers.size(); ++b)
     COLL_TRY(fillBuffer(call, buffers[b], head->bufs[b], begins[b], ends[b]));
-  uint64_t total = 0;
-  for (size_t b = 0; b != buffers.size(); ++b)
-    total += ends[b] - begins[b];
-  if (head->flags & COLL_ARGS_STREAM_SLOTS && total >= streams.outBytes)
-    head->flags |= COLL_ARGS_STREAM_OUT;
   bool overlap = false;
   for (size_t a = 0; a != buffers.size(); ++a)
     for (size_t b = 0; b != buffers.size(); ++b)
@@ -268,6 +263,12 @@ Status Arguments::fillBuffers(const coll_call &call) {
                         call.displ[a] && buffers[a].parts > 1;
   if (overlap && liesInPlace())
     head->flags |= COLL_ARGS_IN_PLACE;
+  uint64_t touched = 0; // inputs in place lie in outputs
+  for (size_t b = 0; b != buffers.size(); ++b)
+    if (!isInPlace() || buffers[b].kind == COLL_BUF_OUT)
+      touched += bytesOf(b);
+  if (head->flags & COLL_ARGS_STREAM_SLOTS && touched > streams.outBytes)
+    head->flags |= COLL_ARGS_STREAM_OUT;
   return overlap || mayOverlapItself ? checkOverlaps() : Status::ok();
 }
 

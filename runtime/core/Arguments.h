@@ -35,7 +35,7 @@ struct CallBuffer {
 /// When kernels store past the caches; each rank's own affair.
 struct StreamRules {
   bool isOn = false;     ///< into bulk slots, always
-  uint64_t outBytes = 0; ///< into buffers, when all of them have so many bytes
+  uint64_t outBytes = 0; ///< into buffers, when a launch touches more of them
 };
 
 class Arguments {

@@ -99,6 +99,21 @@ uint32_t cgroupQuotaCores() {
   return least;
 }
 
+uint64_t lastCacheBytes() {
+  // Not sysconf: in virtual machines it says how much all processors of the
+  // real one have.
+  constexpr int maxLevels = 8;
+  uint64_t bytes = 0;
+  for (int i = 0; i != maxLevels; ++i) {
+    auto size = readSmallFile(
+        format("/sys/devices/system/cpu/cpu0/cache/index%d/size", i), 64);
+    unsigned long long kilobytes = 0;
+    if (size && sscanf(size->c_str(), "%lluK", &kilobytes) == 1)
+      bytes = std::max<uint64_t>(bytes, kilobytes << 10);
+  }
+  return bytes;
+}
+
 std::string hostName() {
   char name[256] = "";
   if (gethostname(name, sizeof name - 1) != 0)

@@ -19,6 +19,9 @@ CpuMask affinityMask();
 /// where that has one), rounded up to whole processors; 0: none.
 uint32_t cgroupQuotaCores();
 
+/// Size of the last cache that processor 0 shares with others; 0: unknown.
+uint64_t lastCacheBytes();
+
 /// Names the running kernel of this machine: its boot id.  Containers share it.
 using HostId = std::array<std::byte, 16>;
 HostId hostId();

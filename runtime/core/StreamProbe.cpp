@@ -12,6 +12,7 @@
 
 #include "runtime/core/StreamProbe.h"
 #include "runtime/core/Clock.h"
+#include "runtime/core/Host.h"
 #include "runtime/core/Pause.h"
 
 #include <algorithm>
@@ -171,11 +172,9 @@ bool streamsPay(const CpuMask &) { return false; }
 #endif
 
 uint64_t streamOutBytes(int ranks) {
-  constexpr long usualCache = 32 << 20;
-  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache <= 0)
-    cache = usualCache;
-  return uint64_t(cache) / uint64_t(std::max(ranks, 1));
+  constexpr uint64_t usualCache = 32 << 20;
+  uint64_t cache = lastCacheBytes();
+  return (cache ? cache : usualCache) / uint64_t(std::max(ranks, 1));
 }
 
 } // namespace coll

@@ -13,9 +13,8 @@ namespace coll {
 /// thread to be had), what is usual for the architecture.
 bool streamsPay(const CpuMask &cpus);
 
-/// Bytes that the launches of one rank read and write, from which on outputs
-/// are stored past the caches as well: what `ranks` ranks touch together then
-/// does not fit the last cache.
+/// A launch that touches more bytes of one rank's buffers stores its outputs
+/// past the caches as well: what `ranks` ranks touch does not fit the last one.
 uint64_t streamOutBytes(int ranks);
 
 } // namespace coll

@@ -74,9 +74,13 @@ TEST(Arguments, StoresPastTheCachesAreForLargeLaunches) {
     ASSERT_TRUE(f.fill(ringCall(c.count)).isOk());
     EXPECT_EQ(f.args().flags & any, c.flags) << c.count;
     EXPECT_EQ(f.isSmall(), c.count == small);
-    // A launch of the same shape in smaller memory is judged anew.
     ASSERT_TRUE(f.fill(ringCall(c.count)).isOk());
-    EXPECT_EQ(f.args().flags & any, c.flags) << c.count;
+    EXPECT_EQ(f.args().flags & any, c.flags) << "again " << c.count;
+    // In place a launch touches half as much.
+    Call inPlace(COLL_F32);
+    inPlace.in(address(low)).out(address(low)).count(c.count);
+    ASSERT_TRUE(f.fill(inPlace).isOk());
+    EXPECT_EQ(f.args().flags & any, c.flags & COLL_ARGS_STREAM_SLOTS);
   }
 }
 
