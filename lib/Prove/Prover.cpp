@@ -112,6 +112,36 @@ bool Prover::run() {
   return !failed();
 }
 
+/// "in[c0]@q0", with one variable for each dimension.
+std::string Prover::leafText() const {
+  auto list = [&](llvm::ArrayRef<Var> vars) {
+    std::string text;
+    for (Var var : vars)
+      text += (text.empty() ? "" : ", ") + nameOf(var);
+    return text;
+  };
+  std::string name;
+  for (const ArrayInfo &array : model.arrays)
+    if (array.kind == ArrayInfo::In)
+      name += (name.empty() ? "" : "|") + array.name;
+  if (!leafIndex.empty())
+    name += "[" + list(leafIndex) + "]";
+  return name + (leafRank.size() == 1 ? "@" + list(leafRank)
+                                      : "@(" + list(leafRank) + ")");
+}
+
+static unsigned lineOf(mlir::Operation *op) {
+  unsigned line = 0;
+  op->getLoc()->walk([&](mlir::Location location) {
+    if (auto at = llvm::dyn_cast<mlir::FileLineColRange>(location)) {
+      line = at.getStartLine();
+      return mlir::WalkResult::interrupt();
+    }
+    return mlir::WalkResult::advance();
+  });
+  return line;
+}
+
 std::vector<std::string> Prover::invariants() const {
   std::vector<std::string> lines;
   auto name = [&](Var var) { return nameOf(var); };
@@ -119,12 +149,15 @@ std::vector<std::string> Prover::invariants() const {
     if (values.empty() || st.kind == Statement::Ensure || !values[i] ||
         st.writes.empty())
       continue;
-    const Location &at = st.writes[0].at;
-    std::string head = model.arrays[at.array].name;
-    for (const Conj &conj : *values[i])
-      lines.push_back(std::to_string(i) + ": " + head + " has in" +
-                      (leafIndex.empty() ? "" : "[c0..]") + "@q where " +
-                      print(conj, name));
+    for (const Conj &value : *values[i]) {
+      Conj conj = value; // which array is told by the leaf's name
+      llvm::erase_if(conj.eqs, [&](const Lin &form) {
+        return form.coefficient(leafArray) != 0;
+      });
+      lines.push_back("line " + std::to_string(lineOf(st.op)) + ": " +
+                      model.arrays[st.writes[0].at.array].name + " has " +
+                      leafText() + " where " + print(conj, name));
+    }
   }
   return lines;
 }

@@ -123,6 +123,7 @@ private:
   void mustBeEmpty(const Conj &conj, const std::string &why,
                    mlir::Operation *op);
   void setLeaf(Conj &conj, const Location &at) const;
+  std::string leafText() const;
   std::string nameOf(Var var) const { return model.nameOf(var); }
 
   Model &model;
