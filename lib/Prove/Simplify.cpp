@@ -20,6 +20,7 @@ struct Part {
   Conj conj;
   std::vector<int64_t> sample; ///< of `dims`
   bool isOpen = false;         ///< has existential variables
+  size_t number = 0;           ///< in the order of the input
 };
 
 class Simplifier {
@@ -173,7 +174,7 @@ Union Simplifier::run(llvm::ArrayRef<Conj> conjs) {
     auto sample = sampleOf(conj, dims);
     if (!sample)
       continue;
-    Part part{conj, *sample, false};
+    Part part{conj, *sample, false, parts.size()};
     vars.clear();
     conj.collectVars(vars);
     part.isOpen =
@@ -183,8 +184,9 @@ Union Simplifier::run(llvm::ArrayRef<Conj> conjs) {
       parts.push_back(std::move(part));
   }
   // Large ones first.
-  llvm::stable_sort(parts, [](const Part &a, const Part &b) {
-    return a.conj.eqs.size() < b.conj.eqs.size();
+  llvm::sort(parts, [](const Part &a, const Part &b) {
+    return std::pair(a.conj.eqs.size(), a.number) <
+           std::pair(b.conj.eqs.size(), b.number);
   });
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].isOpen)
