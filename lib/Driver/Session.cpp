@@ -41,7 +41,7 @@ Session::Session()
   loadSemaDialects(mlirContext);
 }
 
-static Verdict verdictOf(const Diagnostic &diagnostic) {
+Verdict coll::verdictOf(const Diagnostic &diagnostic) {
   if (diagnostic.severity != Severity::Error)
     return Verdict::Right;
   switch (diagnostic.slug) {

@@ -59,7 +59,8 @@ namespace {
 struct Trials {
   std::vector<RankDims> right, excluded;
   bool isWrong = false;
-  RankDims failed; ///< if it is wrong
+  RankDims failed;                  ///< if it is wrong
+  Verdict verdict = Verdict::Right; ///< of that: an argument may lack
 };
 } // namespace
 
@@ -76,6 +77,7 @@ static void execute(Session &session, const Bytecode &code,
     if (instance.status == Instance::Failed) {
       trials.isWrong = true;
       trials.failed = dims;
+      trials.verdict = verdictOf(session.diags.diagnostics().back());
     } else if (instance.status == Instance::Checked)
       trials.right.push_back(dims);
     else
@@ -171,9 +173,10 @@ static Verdict proveSchedule(Session &session, const Bytecode &code,
     for (uint32_t n : larger)
       execute(session, code, options, range(n, n + 1), trials);
   if (trials.isWrong) {
-    llvm::outs() << code.schedule << ": refuted at " << describe(trials.failed)
-                 << " ranks\n";
-    return Verdict::Wrong;
+    if (trials.verdict == Verdict::Wrong)
+      llvm::outs() << code.schedule << ": refuted at "
+                   << describe(trials.failed) << " ranks\n";
+    return trials.verdict;
   }
   llvm::outs() << code.schedule << ": cannot decide for all N"
                << (trials.right.empty()
