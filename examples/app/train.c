@@ -5,8 +5,8 @@
  * out the first parameters with the broadcast of parameters.coll, and in every
  * step the gradients are averaged with the ring all-reduce of ring.coll. All
  * ranks must end with the same bits. No MPI is linked: whichever launcher
- * starts the processes (mpirun, torchrun, srun, or COLL_RANK and COLL_NRANKS by
- * hand), the runtime finds the others by its variables.
+ * starts the processes (mpirun, torchrun, srun, or COLL_JOB, COLL_RANK and
+ * COLL_NRANKS by hand), the runtime finds the others by its variables.
  */
 #include <math.h>
 #include <stdio.h>

@@ -248,8 +248,8 @@ void Words::report(const ContractFault &fault) {
     promise += term(fault.promised);
   d.note(range(fault.promise.site), promise);
   if (fault.numWrong > 1)
-    d.note({}, "in all " + str(fault.numWrong) + " of " +
-                   str(fault.numPromises) + " promised locations are wrong");
+    d.note({}, str(fault.numWrong) + " of the " + str(fault.numPromises) +
+                   " promised locations are wrong");
   addGroup(d, fault);
   emit(std::move(d), site);
 }

@@ -381,8 +381,24 @@ void Words::addCalls(Diagnostic &d, SiteId site) const {
     d.note(range(at), "in this use");
 }
 
+/// "N = 2, root = 0": what was executed when it went wrong.
+std::string Words::instance() const {
+  std::string text;
+  auto add = [&](llvm::StringRef name, uint32_t value) {
+    text += ((text.empty() ? "" : ", ") + name + " = ").str() + str(value);
+  };
+  for (auto [name, dim] : llvm::zip(m.code.rankNames, m.params.rankDims))
+    add(name, dim);
+  for (auto [name, value] :
+       llvm::zip(m.graph.launchNames, m.graph.launchValues))
+    add(name, value);
+  return text;
+}
+
 void Words::emit(Diagnostic d, SiteId site) {
   addCalls(d, site);
+  if (d.severity == Severity::Error)
+    d.note({}, "seen with " + instance());
   // Members of a family and rank counts say the same again.
   for (const Diagnostic &before : diags.diagnostics())
     if (before.slug == d.slug && before.range == d.range && d.range.isValid())

@@ -63,6 +63,7 @@ private:
   SourceRange head(SiteId site) const;
   /// The calls that led to the site.
   void addCalls(Diagnostic &d, SiteId site) const;
+  std::string instance() const;
   void emit(Diagnostic d, SiteId site);
   llvm::StringRef text(SourceRange range) const {
     return range.isValid() ? diags.sources().text(range) : llvm::StringRef();

@@ -6,6 +6,7 @@
 #include "lib/Interchange/MscclJudge.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
+#include "tools/colc/ProgramText.h"
 #include "tools/colc/Prove.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
@@ -33,12 +34,21 @@ static void runXml(Session &session, const Options &options) {
   }
   if (!options.check)
     return compileXml(session, options);
+  if (!options.ranks.empty()) {
+    session.usage("an XML says its number of ranks: leave --ranks out").emit();
+    return;
+  }
   msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
 }
 
-static void run(Session &session, const Options &options, Verdict &proof) {
+/// What diagnostics do not tell goes to `verdict`.
+static void run(Session &session, const Options &options, Verdict &verdict) {
   if (isForeign(options.file))
     return runXml(session, options);
+  if (isProgramText(options.file)) {
+    verdict = checkProgramText(session, options);
+    return;
+  }
   if (!session.parse(options.file, options.libraryDirs))
     return;
   bool isVerifiedOnly = options.check || options.prove;
@@ -47,7 +57,7 @@ static void run(Session &session, const Options &options, Verdict &proof) {
   if (!session.analyse(options.schedule, options.defines))
     return;
   if (options.prove)
-    proof = proveSchedules(session, options);
+    verdict = proveSchedules(session, options);
   if (options.check)
     check(session, options);
   if (isVerifiedOnly)
@@ -65,6 +75,9 @@ static void run(Session &session, const Options &options, Verdict &proof) {
 }
 
 static int printExplanation(StandardStreams &streams, llvm::StringRef slug) {
+  // As it stands in a message.
+  slug.consume_front("[");
+  slug.consume_back("]");
   if (!explain(slug, llvm::outs())) {
     llvm::errs() << "colc: error: there is no diagnostic [" << slug << "]\n";
     return static_cast<int>(Verdict::Usage);
@@ -88,9 +101,9 @@ int main(int argc, char **argv) {
   if (!options->explain.empty())
     return printExplanation(streams, options->explain);
   Session session;
-  Verdict proof = Verdict::Right;
-  run(session, *options, proof);
+  Verdict verdict = Verdict::Right;
+  run(session, *options, verdict);
   streams.flush(session.diags);
   render(session.diags, options->diagnostics, llvm::errs());
-  return static_cast<int>(worse(session.verdict(), proof));
+  return static_cast<int>(worse(session.verdict(), verdict));
 }
