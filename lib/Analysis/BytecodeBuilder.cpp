@@ -4,6 +4,7 @@
 #include "lib/Analysis/BytecodeBuilder.h"
 
 #include "lib/Analysis/BytecodeEmitter.h"
+#include "lib/Analysis/SourceLocation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -55,20 +56,8 @@ uint32_t Emitter::string(llvm::StringRef text) {
 
 SourceRange Emitter::rangeOf(mlir::FileLineColRange location) {
   auto it = fileOf.find(location.getFilename());
-  if (it == fileOf.end())
-    return {};
-  const SourceFile &file = sources.file(it->second);
-  auto offset = [&](unsigned line, unsigned column) -> uint32_t {
-    if (line == 0 || line > file.lineCount())
-      return file.text().size();
-    return std::min<uint64_t>(file.lineStart(line) + uint64_t(column) - 1,
-                              file.text().size());
-  };
-  SourceRange range{it->second,
-                    offset(location.getStartLine(), location.getStartColumn()),
-                    offset(location.getEndLine(), location.getEndColumn())};
-  range.end = std::max(range.end, range.begin);
-  return range;
+  return it == fileOf.end() ? SourceRange()
+                            : rangeIn(sources, it->second, location);
 }
 
 SiteId Emitter::site(mlir::Location location) {

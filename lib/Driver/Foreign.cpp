@@ -19,7 +19,7 @@ static bool agrees(Session &session, const msccl::Algorithm &algo,
     if (spec.isRange() || spec.dims != RankDims{own}) {
       session
           .usage("'" + algo.name + "' is for " + llvm::Twine(own) +
-                 " ranks, which --ranks may leave out")
+                 " ranks: --ranks may say that, or be left out")
           .emit();
       return false;
     }
@@ -30,13 +30,29 @@ static bool agrees(Session &session, const msccl::Algorithm &algo,
   return true;
 }
 
+/// Empty, or `diags` has errors: it is not right, or not what was asked for.
+static std::optional<msccl::JudgedXml>
+judge(Session &session, llvm::StringRef path, llvm::StringRef schedule,
+      llvm::ArrayRef<RankSpec> ranks, llvm::raw_ostream *os) {
+  std::optional<msccl::JudgedXml> judged =
+      msccl::judgeXml(session.sources, session.diags, path, os);
+  if (judged && !agrees(session, judged->algorithm, schedule, ranks))
+    return std::nullopt;
+  return judged;
+}
+
+void coll::checkForeign(Session &session, llvm::StringRef path,
+                        llvm::StringRef schedule,
+                        llvm::ArrayRef<RankSpec> ranks, llvm::raw_ostream &os) {
+  judge(session, path, schedule, ranks, &os);
+}
+
 std::optional<CompiledSchedule>
 coll::compileForeign(Session &session, llvm::StringRef path,
                      llvm::StringRef schedule, llvm::ArrayRef<RankSpec> ranks) {
   std::optional<msccl::JudgedXml> judged =
-      msccl::judgeXml(session.sources, session.diags, path);
-  if (!judged || session.diags.hasErrors() ||
-      !agrees(session, judged->algorithm, schedule, ranks))
+      judge(session, path, schedule, ranks, nullptr);
+  if (!judged || session.diags.hasErrors())
     return std::nullopt;
   std::optional<msccl::ImportedSchedule> imported =
       msccl::importSchedule(*judged, path, session.diags);

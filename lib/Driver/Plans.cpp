@@ -67,22 +67,22 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
 /// A directive is never ignored in silence.
 static void warnOfShorterRounds(Session &session, const Bytecode &code,
                                 llvm::ArrayRef<Instance> instances) {
-  std::map<uint32_t, std::string> shortened; // by what rounds are
-  uint64_t asked = 0;
+  // What rounds are and what was asked for, either of which N may decide.
+  std::map<std::pair<uint64_t, uint64_t>, std::string> shortened;
   for (const Instance &instance : instances) {
     if (!instance.scheduled || !instance.scheduled->isRoundShortened)
       continue;
     const ProgramSet &programs = instance.scheduled->programs;
-    std::string &counts = shortened[programs.roundBytes];
+    std::string &counts =
+        shortened[{programs.roundBytes, programs.map.roundBytes}];
     counts += (counts.empty() ? "" : ", ") + describe(instance.dims);
-    asked = programs.map.roundBytes;
   }
-  for (const auto &[bytes, counts] : shortened)
+  for (const auto &[rounds, counts] : shortened)
     session.diags
         .warning(Slug::RoundShortened, rangeOf(code),
                  "rounds of '" + code.schedule + "' at " + counts +
-                     " ranks are " + std::to_string(bytes) + " bytes, not " +
-                     std::to_string(asked) +
+                     " ranks are " + std::to_string(rounds.first) +
+                     " bytes, not " + std::to_string(rounds.second) +
                      ": messages of that length do not fit the FIFOs there are")
         .emit();
 }
@@ -187,12 +187,13 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
 
 std::optional<Plan> coll::planOf(Session &session,
                                  const CompiledSchedule &schedule) {
+  SourceRange range = schedule.code ? rangeOf(*schedule.code) : SourceRange();
   const std::vector<Function> &functions =
       schedule.instances.front().members.front().functions;
   for (const Function &function : functions)
     if (function.usesRows) {
       session.diags
-          .error(Slug::RowFunction, rangeOf(*schedule.code),
+          .error(Slug::RowFunction, range,
                  "schedule '" + schedule.name() + "' uses '" + function.name +
                      "', a function of rows, which no target runs yet")
           .emit();
@@ -201,8 +202,7 @@ std::optional<Plan> coll::planOf(Session &session,
   const ProgramSet &programs = schedule.instances[0].scheduled->programs;
   if (std::optional<std::string> excess = exceedsPlan(programs)) {
     session.diags
-        .error(Slug::PlanLimit,
-               schedule.code ? rangeOf(*schedule.code) : SourceRange(),
+        .error(Slug::PlanLimit, range,
                "'" + schedule.name() + "' has " + *excess)
         .emit();
     return std::nullopt;

@@ -33,7 +33,11 @@ bool compileSchedule(Session &session, const Bytecode &code,
 
 /// Whether a file is a schedule of another system.
 bool isForeign(llvm::StringRef path);
-/// Reads and judges one, and makes verified programs of it (Foreign.cpp).
+/// Reads and judges one, with a line for each of its variants (Foreign.cpp).
+void checkForeign(Session &session, llvm::StringRef path,
+                  llvm::StringRef schedule, llvm::ArrayRef<RankSpec> ranks,
+                  llvm::raw_ostream &os);
+/// Reads and judges one, and makes verified programs of it.
 /// Empty: the session's diagnostics say why. `ranks` and `schedule` may repeat
 /// what the file says.
 std::optional<CompiledSchedule> compileForeign(Session &session,

@@ -58,6 +58,8 @@ private:
   void withSlice(SliceOp slice, const ViewRef &view, const Context &context,
                  Then<const ViewRef &> then);
   void intOf(mlir::Operation *op, const Context &context, WithInt then);
+  void intOfTwo(mlir::Operation *op, const Lin &a, const Lin &b,
+                const Context &c, WithInt then);
   void binary(mlir::Operation *op, const Context &context,
               Then<const Lin &, const Lin &> then);
   void divide(mlir::Operation *op, const Lin &a, const Lin &b,

@@ -84,6 +84,36 @@ void Builder::binary(mlir::Operation *op, const Context &context,
   });
 }
 
+/// `a op b`.
+void Builder::intOfTwo(mlir::Operation *op, const Lin &a, const Lin &b,
+                       const Context &c, WithInt then) {
+  if (llvm::isa<arith::AddIOp, arith::SubIOp>(op))
+    return then(c, Lin(a).addScaled(b, llvm::isa<arith::AddIOp>(op) ? 1 : -1));
+  if (llvm::isa<ModOp, DivOp>(op)) {
+    bool isMod = llvm::isa<ModOp>(op);
+    return divide(op, a, b, c,
+                  [&](const Context &d, const Lin &q, const Lin &r) {
+                    then(d, isMod ? r : q);
+                  });
+  }
+  if (llvm::isa<arith::MinSIOp, arith::MaxSIOp>(op)) {
+    bool isMin = llvm::isa<arith::MinSIOp>(op);
+    return fork(a, b, c, [&](const Context &d, bool less) {
+      then(d, less == isMin ? a : b);
+    });
+  }
+  bool isProduct = llvm::isa<arith::MulIOp>(op);
+  if (!a.isConstant() && !b.isConstant())
+    return stop(op, isProduct ? "a product of two variables"
+                              : "'^' of two variables");
+  const Lin &constant = b.isConstant() ? b : a, &other = b.isConstant() ? a : b;
+  if (isProduct)
+    return then(c, constant.getConstant() * other);
+  if (constant.getConstant() < 0)
+    return stop(op, "'^' with a negative number");
+  flipBits(op, other, constant.getConstant(), c, then);
+}
+
 void Builder::intOf(mlir::Operation *op, const Context &context, WithInt then) {
   if (auto constant = llvm::dyn_cast<arith::ConstantOp>(op)) {
     auto value = llvm::dyn_cast<mlir::IntegerAttr>(constant.getValue());
@@ -91,42 +121,12 @@ void Builder::intOf(mlir::Operation *op, const Context &context, WithInt then) {
       return stop(op, "a number that is too large");
     return then(context, Lin(value.getInt()));
   }
-  if (llvm::isa<arith::AddIOp, arith::SubIOp>(op)) {
-    int64_t sign = llvm::isa<arith::AddIOp>(op) ? 1 : -1;
+  if (llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, ModOp, DivOp,
+                arith::MinSIOp, arith::MaxSIOp, arith::XOrIOp>(op))
     return binary(op, context,
                   [&](const Context &c, const Lin &a, const Lin &b) {
-                    then(c, Lin(a).addScaled(b, sign));
+                    intOfTwo(op, a, b, c, then);
                   });
-  }
-  if (llvm::isa<arith::MulIOp>(op))
-    return binary(op, context,
-                  [&](const Context &c, const Lin &a, const Lin &b) {
-                    if (b.isConstant())
-                      then(c, b.getConstant() * a);
-                    else if (a.isConstant())
-                      then(c, a.getConstant() * b);
-                    else
-                      stop(op, "a product of two variables");
-                  });
-  if (llvm::isa<ModOp, DivOp>(op)) {
-    bool isMod = llvm::isa<ModOp>(op);
-    return binary(op, context,
-                  [&](const Context &c, const Lin &a, const Lin &b) {
-                    divide(op, a, b, c,
-                           [&](const Context &d, const Lin &q, const Lin &r) {
-                             then(d, isMod ? r : q);
-                           });
-                  });
-  }
-  if (llvm::isa<arith::MinSIOp, arith::MaxSIOp>(op)) {
-    bool isMin = llvm::isa<arith::MinSIOp>(op);
-    return binary(op, context,
-                  [&](const Context &c, const Lin &a, const Lin &b) {
-                    fork(a, b, c, [&](const Context &d, bool less) {
-                      then(d, less == isMin ? a : b);
-                    });
-                  });
-  }
   if (auto select = llvm::dyn_cast<arith::SelectOp>(op))
     return withBool(
         select.getCondition(), context, [&](const Context &c, bool isTrue) {
@@ -140,16 +140,6 @@ void Builder::intOf(mlir::Operation *op, const Context &context, WithInt then) {
                        then(d, isNegative ? -1 * a : a);
                      });
                    });
-  if (llvm::isa<arith::XOrIOp>(op))
-    return binary(op, context,
-                  [&](const Context &c, const Lin &a, const Lin &b) {
-                    if (b.isConstant() && b.getConstant() >= 0)
-                      flipBits(op, a, b.getConstant(), c, then);
-                    else if (a.isConstant() && a.getConstant() >= 0)
-                      flipBits(op, b, a.getConstant(), c, then);
-                    else
-                      stop(op, "'^' of two variables");
-                  });
   if (auto dim = llvm::dyn_cast<DimOp>(op))
     return withView(dim.getArray(), context,
                     [&](const Context &c, const ViewRef &view) {

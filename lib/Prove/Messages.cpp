@@ -210,6 +210,25 @@ void Prover::matchMessages() {
   }
 }
 
+Prover::MatchPair Prover::sameRanks(const Match &a, const Match &b) {
+  const Statement &sendA = model.statements[a.send],
+                  &sendB = model.statements[b.send],
+                  &recvA = model.statements[a.recv],
+                  &recvB = model.statements[b.recv];
+  MatchPair pair;
+  pair.by = renaming(b.domain, {}, recvB.vars);
+  for (const auto &[var, form] : b.point)
+    pair.pointB.push_back({var, substitute(form, pair.by)});
+  pair.both = a.domain;
+  pair.both.add(b.domain.substituted(pair.by));
+  for (auto [x, y] : llvm::zip_equal(processOf(recvA), processOf(recvB)))
+    pair.both.equal(Lin::of(x), substitute(Lin::of(y), pair.by));
+  for (auto [x, y] : llvm::zip_equal(processOf(sendA), processOf(sendB)))
+    pair.both.equal(substitute(Lin::of(x), a.point),
+                    substitute(Lin::of(y), pair.pointB));
+  return pair;
+}
+
 /// Of two messages of one queue, the one sent first is received first. Also: no
 /// message is received twice, and no receive takes two.
 void Prover::checkOrder(const std::vector<Match> &matches) {
@@ -221,17 +240,7 @@ void Prover::checkOrder(const std::vector<Match> &matches) {
                       &sendB = model.statements[b.send],
                       &recvA = model.statements[a.recv],
                       &recvB = model.statements[b.recv];
-      Substitution by = renaming(b.domain, {}, recvB.vars);
-      Substitution pointB;
-      for (const auto &[var, form] : b.point)
-        pointB.push_back({var, substitute(form, by)});
-      Conj both = a.domain;
-      both.add(b.domain.substituted(by));
-      for (auto [x, y] : llvm::zip_equal(processOf(recvA), processOf(recvB)))
-        both.equal(Lin::of(x), substitute(Lin::of(y), by));
-      for (auto [x, y] : llvm::zip_equal(processOf(sendA), processOf(sendB)))
-        both.equal(substitute(Lin::of(x), a.point),
-                   substitute(Lin::of(y), pointB));
+      auto [both, by, pointB] = sameRanks(a, b);
       if (both.isFalse || isEmpty(both))
         continue;
       for (const Conj &sent : before(sendA, a.point, sendB, pointB, ~0u))
@@ -307,21 +316,8 @@ bool Prover::isLockstep(const std::vector<Match> &matches) const {
 bool Prover::oneMessagePerPair(const std::vector<Match> &matches) {
   for (const Match &a : matches)
     for (const Match &b : matches) {
-      const Statement &recvA = model.statements[a.recv],
-                      &recvB = model.statements[b.recv];
-      const Statement &sendA = model.statements[a.send],
-                      &sendB = model.statements[b.send];
-      Substitution by = renaming(b.domain, {}, recvB.vars);
-      Substitution pointB;
-      for (const auto &[var, form] : b.point)
-        pointB.push_back({var, substitute(form, by)});
-      Conj both = a.domain;
-      both.add(b.domain.substituted(by));
-      for (auto [x, y] : llvm::zip_equal(processOf(recvA), processOf(recvB)))
-        both.equal(Lin::of(x), substitute(Lin::of(y), by));
-      for (auto [x, y] : llvm::zip_equal(processOf(sendA), processOf(sendB)))
-        both.equal(substitute(Lin::of(x), a.point),
-                   substitute(Lin::of(y), pointB));
+      const Statement &recvA = model.statements[a.recv];
+      auto [both, by, pointB] = sameRanks(a, b);
       // The region is one statement: loops around it start queues anew.
       for (const PathItem &item : recvA.path) {
         if (item.isProcess)

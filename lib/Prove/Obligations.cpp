@@ -172,6 +172,75 @@ Union Prover::sizesAt(unsigned array, llvm::ArrayRef<Lin> parts,
   return sizes;
 }
 
+/// `sizes` of what comes in are those that the clauses give the output.
+void Prover::checkOutputSizes(const Statement &st, const Access &write,
+                              const Union &sizes, llvm::ArrayRef<Var> has) {
+  llvm::SmallVector<Var> wants;
+  for (size_t i = 0; i < has.size(); ++i)
+    wants.push_back(fresh("n"));
+  Conj witness;
+  for (const Conj &size : sizes) {
+    Union want =
+        sizesAt(write.at.array, write.at.index, write.at.rank, wants, size);
+    std::vector<Var> known;
+    size.collectVars(known);
+    if (!isSubset(size, want, known, &witness))
+      return stop(st.op, "an output whose size no clause gives", &witness);
+    for (const Conj &both : want)
+      for (auto [x, y] : llvm::zip_equal(has, wants))
+        for (bool isLess : {true, false}) {
+          Conj differ = both;
+          isLess ? differ.less(Lin::of(x), Lin::of(y))
+                 : differ.less(Lin::of(y), Lin::of(x));
+          mustBeEmpty(differ, "an output that may get a part of another size",
+                      st.op);
+        }
+  }
+}
+
+/// Of the leaves `moved` by one write, whose sizes are called `has`.
+void Prover::checkSizesOf(const Statement &st, const Access &write,
+                          const Conj &moved, llvm::ArrayRef<Var> has) {
+  auto forms = [](llvm::ArrayRef<Var> vars) {
+    llvm::SmallVector<Lin> result;
+    for (Var var : vars)
+      result.push_back(Lin::of(var));
+    return result;
+  };
+  Conj witness;
+  for (unsigned a = 0; a < model.arrays.size(); ++a) {
+    if (model.arrays[a].kind != ArrayInfo::In)
+      continue;
+    Conj ofArray = moved;
+    ofArray.equal(Lin::of(leafArray), Lin(a));
+    if (isEmpty(ofArray))
+      continue;
+    std::vector<Var> dims;
+    ofArray.collectVars(dims);
+    Union sizes = sizesAt(a, forms(leafIndex), forms(leafRank), has, ofArray);
+    if (!isSubset(ofArray, sizes, dims, &witness))
+      return stop(st.op, "a part without a size beside others with one",
+                  &witness);
+    Union given;
+    for (unsigned b = 0; b < model.arrays.size(); ++b) {
+      llvm::SmallVector<Lin> anyPart;
+      for (size_t i = 0; i < model.arrays[b].numPartDims; ++i)
+        anyPart.push_back(Lin::of(fresh("p")));
+      llvm::append_range(given,
+                         sizesAt(b, anyPart, write.at.rank, has, write.domain));
+    }
+    dims.insert(dims.end(), has.begin(), has.end());
+    if (model.hasCounts && !model.globalCounts &&
+        !isSubset(sizes, given, dims, &witness))
+      return stop(st.op, "a rank that may not be given the count it moves",
+                  &witness);
+    if (model.arrays[write.at.array].kind == ArrayInfo::Out)
+      checkOutputSizes(st, write, sizes, has);
+    if (failed())
+      return;
+  }
+}
+
 void Prover::checkSizes(unsigned index) {
   const Statement &st = model.statements[index];
   if (failed() || model.sizes.empty() || st.kind == Statement::Ensure ||
@@ -180,86 +249,27 @@ void Prover::checkSizes(unsigned index) {
   size_t arity = model.sizes[0].index.size();
   for (const SizeClause &clause : model.sizes)
     if (clause.symbol != model.sizes[0].symbol || clause.index.size() != arity)
-      return stop(clause.domain.empty() ? st.op : st.op,
-                  "sizes of different kinds");
+      return stop(st.op, "sizes of different kinds");
   bool isSum = st.isReduce;
   for (const Access &read : st.reads)
     isSum |= !read.inner.empty();
   if (isSum && model.sizes[0].symbol != "")
     return stop(st.op, "a sum of parts with counts of their own");
-  llvm::SmallVector<Var> has, wants;
-  for (size_t i = 0; i < arity; ++i) {
+  llvm::SmallVector<Var> has;
+  for (size_t i = 0; i < arity; ++i)
     has.push_back(fresh("n"));
-    wants.push_back(fresh("n"));
-  }
   llvm::SmallVector<Var> kept(leafVars);
   kept.append(st.vars.begin(), st.vars.end());
-  auto leafForms = [&](llvm::ArrayRef<Var> vars) {
-    llvm::SmallVector<Lin> forms;
-    for (Var var : vars)
-      forms.push_back(Lin::of(var));
-    return forms;
-  };
-  for (const Access &write : st.writes) {
-    const ArrayInfo &target = model.arrays[write.at.array];
+  for (const Access &write : st.writes)
     for (const Conj &value : *values[index]) {
-      Conj domain = value.substituted(renaming(value, kept));
-      domain.add(write.domain);
-      if (domain.isFalse || isEmpty(domain))
+      Conj moved = value.substituted(renaming(value, kept));
+      moved.add(write.domain);
+      if (moved.isFalse || isEmpty(moved))
         continue;
-      for (unsigned a = 0; a < model.arrays.size(); ++a) {
-        if (model.arrays[a].kind != ArrayInfo::In)
-          continue;
-        Conj ofArray = domain;
-        ofArray.equal(Lin::of(leafArray), Lin(a));
-        if (isEmpty(ofArray))
-          continue;
-        std::vector<Var> dims;
-        ofArray.collectVars(dims);
-        Union sizes =
-            sizesAt(a, leafForms(leafIndex), leafForms(leafRank), has, ofArray);
-        Conj witness;
-        if (!isSubset(ofArray, sizes, dims, &witness))
-          return stop(st.op, "a part without a size beside others with one",
-                      &witness);
-        Union given;
-        for (unsigned b = 0; b < model.arrays.size(); ++b) {
-          llvm::SmallVector<Lin> anyPart;
-          for (size_t i = 0; i < model.arrays[b].numPartDims; ++i)
-            anyPart.push_back(Lin::of(fresh("p")));
-          llvm::append_range(
-              given, sizesAt(b, anyPart, write.at.rank, has, write.domain));
-        }
-        dims.insert(dims.end(), has.begin(), has.end());
-        if (model.hasCounts && !model.globalCounts &&
-            !isSubset(sizes, given, dims, &witness))
-          return stop(st.op, "a rank that may not be given the count it moves",
-                      &witness);
-        if (target.kind != ArrayInfo::Out)
-          continue;
-        for (const Conj &size : sizes) {
-          Union want = sizesAt(write.at.array, write.at.index, write.at.rank,
-                               wants, size);
-          std::vector<Var> known;
-          size.collectVars(known);
-          if (!isSubset(size, want, known, &witness))
-            return stop(st.op, "an output whose size no clause gives",
-                        &witness);
-          for (const Conj &both : want)
-            for (size_t i = 0; i < arity; ++i)
-              for (bool isLess : {true, false}) {
-                Conj differ = both;
-                Lin x = Lin::of(has[i]), y = Lin::of(wants[i]);
-                isLess ? differ.less(x, y) : differ.less(y, x);
-                mustBeEmpty(differ,
-                            "an output that may get a part of another "
-                            "size",
-                            st.op);
-              }
-        }
-      }
+      checkSizesOf(st, write, moved, has);
+      if (failed())
+        return;
     }
-  }
 }
 
 //===----------------------------------------------------------------------===//

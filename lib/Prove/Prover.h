@@ -81,6 +81,10 @@ private:
   void checkFolds(unsigned index);
   void checkExtents(unsigned index);
   void checkSizes(unsigned index);
+  void checkSizesOf(const Statement &st, const Access &write, const Conj &moved,
+                    llvm::ArrayRef<Var> has);
+  void checkOutputSizes(const Statement &st, const Access &write,
+                        const Union &sizes, llvm::ArrayRef<Var> has);
   void checkGroup(unsigned index);
   void checkMembers(unsigned index);
   void checkEnsure(unsigned index);
@@ -99,6 +103,13 @@ private:
     Conj whole;           ///< before solving
   };
   std::vector<Match> matchesOf(unsigned region, bool byOrdinal);
+  /// Two messages between the same two ranks: where both are, the names that
+  /// the second's variables got there, and the second's point under them.
+  struct MatchPair {
+    Conj both;
+    Substitution by, pointB;
+  };
+  MatchPair sameRanks(const Match &a, const Match &b);
   unsigned ordinalOf(unsigned index) const;
   void matchPair(unsigned send, unsigned recv, std::vector<Match> &matches);
   void checkOrder(const std::vector<Match> &matches);

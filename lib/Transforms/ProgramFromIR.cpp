@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Analysis/FunctionFromIR.h"
+#include "lib/Analysis/SourceLocation.h"
 #include "lib/Transforms/ProgramToIR.h"
 
 #include <map>
@@ -70,20 +71,8 @@ static ElemType elemType(DataType type) { return ElemType(unsigned(type)); }
 
 SourceRange Reader::rangeOf(mlir::FileLineColRange loc) {
   auto file = files.find(loc.getFilename().getValue());
-  if (file == files.end())
-    return {};
-  const SourceFile &source = sources.file(file->second);
-  auto offset = [&](unsigned line, unsigned column) -> std::optional<uint32_t> {
-    if (line == 0 || column == 0 || line > source.lineCount())
-      return std::nullopt;
-    return std::min<size_t>(source.lineStart(line) + column - 1,
-                            source.text().size());
-  };
-  auto begin = offset(loc.getStartLine(), loc.getStartColumn());
-  auto end = offset(loc.getEndLine(), loc.getEndColumn());
-  if (!begin || !end || *end < *begin)
-    return {};
-  return {file->second, *begin, *end};
+  return file == files.end() ? SourceRange()
+                             : rangeIn(sources, file->second, loc);
 }
 
 /// A chain of callers is read from the outside in, without recursion: its

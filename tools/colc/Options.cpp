@@ -168,6 +168,11 @@ std::optional<Options> coll::parseOptions(int argc, char **argv) {
     fail("--invariants goes with --prove");
     return std::nullopt;
   }
+  if ((options.check || options.prove) &&
+      (!options.output.empty() || flags.emit.getNumOccurrences())) {
+    fail("--check and --prove write no file: leave out -o and --emit");
+    return std::nullopt;
+  }
   if (options.file.empty() && options.explain.empty()) {
     fail("no file; try colc --help");
     return std::nullopt;

@@ -4,12 +4,13 @@
 #include "tools/colc/ProgramText.h"
 
 #include "dialect/CollDialect.h"
+#include "lib/Analysis/SourceLocation.h"
 #include "lib/Support/FileText.h"
 #include "lib/Support/Slugs.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/SourceMgr.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace coll;
 
@@ -20,10 +21,51 @@ bool coll::isProgramText(llvm::StringRef path) {
   return path.ends_with(".mlir");
 }
 
-Verdict coll::checkProgramText(Session &session, const Options &options) {
+namespace {
+/// Takes what MLIR has to say of the text into the session's diagnostics.
+class TextHandler : public mlir::ScopedDiagnosticHandler {
+public:
+  explicit TextHandler(Session &session)
+      : ScopedDiagnosticHandler(&session.context()), session(session) {
+    setHandler([this](mlir::Diagnostic &said) { add(said); });
+  }
+
+private:
+  /// MLIR points at the first character; what it names is the word there.
+  SourceRange wordAt(mlir::Location location) const {
+    SourceRange range = rangeOf(session.sources, location);
+    if (!range.isValid() || range.begin != range.end)
+      return range;
+    llvm::StringRef text = session.sources.file(range.file).text();
+    auto isWord = [](char c) {
+      return llvm::isAlnum(c) || llvm::is_contained("_.@%#", c);
+    };
+    range.end += text.substr(range.begin).take_while(isWord).size();
+    if (range.end == range.begin && range.end < text.size())
+      ++range.end;
+    return range;
+  }
+  void add(mlir::Diagnostic &said) {
+    bool isError = said.getSeverity() == mlir::DiagnosticSeverity::Error;
+    Diagnostic diagnostic{isError ? Severity::Error : Severity::Warning,
+                          Slug::WrongProgram,
+                          said.str(),
+                          wordAt(said.getLocation()),
+                          {},
+                          {}};
+    for (mlir::Diagnostic &note : said.getNotes())
+      diagnostic.note(wordAt(note.getLocation()), note.str());
+    session.diags.emit(std::move(diagnostic));
+  }
+
+  Session &session;
+};
+} // namespace
+
+void coll::checkProgramText(Session &session, const Options &options) {
   if (!options.check || options.prove) {
     session.usage("programs as text are verified only: say --check").emit();
-    return Verdict::Usage;
+    return;
   }
   FileText file = readFileText(options.file, maxTextBytes);
   if (file.error) {
@@ -31,29 +73,23 @@ Verdict coll::checkProgramText(Session &session, const Options &options) {
         .error(Slug::UnreadableFile, {},
                "'" + options.file + "' cannot be read: " + file.message)
         .emit();
-    return Verdict::Usage;
+    return;
   }
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(file.text, options.file), {});
-  mlir::MLIRContext &context = session.context();
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context, llvm::errs());
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  FileId id = session.sources.add(options.file, std::move(file.text));
+  TextHandler handler(session);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      session.sources.file(id).text(), &session.context(), options.file);
   if (!module)
-    return Verdict::Wrong;
-  mlir::PassManager passes(&context);
+    return;
+  if (module->getOps<ProgramOp>().empty()) {
+    session.usage("'" + options.file + "' has no coll.program").emit();
+    return;
+  }
+  mlir::PassManager passes(&session.context());
   passes.addPass(createVerifyProgram());
   if (failed(passes.run(*module)))
-    return Verdict::Wrong;
-  unsigned numPrograms = 0;
-  for (ProgramOp program : module->getOps<ProgramOp>()) {
-    ++numPrograms;
+    return;
+  for (ProgramOp program : module->getOps<ProgramOp>())
     llvm::outs() << program.getSymName() << ": no race, no deadlock at "
                  << llvm::product_of(program.getRanks()) << " ranks\n";
-  }
-  if (numPrograms == 0) {
-    session.usage("'" + options.file + "' has no coll.program").emit();
-    return Verdict::Usage;
-  }
-  return Verdict::Right;
 }

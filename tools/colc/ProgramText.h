@@ -13,8 +13,8 @@ bool isProgramText(llvm::StringRef path);
 
 /// Verifies every `coll.program` of a file, as `coll-opt -coll-verify-program`
 /// does: no race, no deadlock, every message met. One line each on standard
-/// output; what is wrong goes to standard error at once, in the words of MLIR.
-Verdict checkProgramText(Session &session, const Options &options);
+/// output; `diags` has what is wrong.
+void checkProgramText(Session &session, const Options &options);
 
 } // namespace coll
 #endif // COLL_TOOLS_COLC_PROGRAMTEXT_H

@@ -9,6 +9,7 @@
 
 #include "tools/colc/Prove.h"
 
+#include "lib/Analysis/SourceLocation.h"
 #include "lib/Driver/Plans.h"
 #include "lib/Prove/Prove.h"
 #include "lib/Support/Slugs.h"
@@ -23,6 +24,7 @@ static constexpr uint32_t larger[] = {12, 15, 16, 17, 24, 31, 32, 33};
 
 static double cpuMs() { return std::clock() * 1e3 / CLOCKS_PER_SEC; }
 
+/// "2 to 9, 12", by how many ranks the spaces have.
 static std::string spanText(const std::vector<RankDims> &spaces) {
   std::string text;
   uint32_t last = 0, first = 0;
@@ -31,7 +33,7 @@ static std::string spanText(const std::vector<RankDims> &spaces) {
       return;
     text += (text.empty() ? "" : ", ") + std::to_string(first);
     if (last > first)
-      text += (last > first + 1 ? " .. " : ", ") + std::to_string(last);
+      text += (last > first + 1 ? " to " : ", ") + std::to_string(last);
   };
   std::vector<uint32_t> sizes;
   for (const RankDims &dims : spaces) {
@@ -111,27 +113,6 @@ static void trySuspect(Session &session, const Bytecode &code,
     execute(session, code, options, spec, trials);
 }
 
-static SourceRange placeOf(Session &session, mlir::Operation *op) {
-  SourceRange range;
-  if (!op)
-    return range;
-  op->getLoc()->walk([&](mlir::Location location) {
-    auto at = llvm::dyn_cast<mlir::FileLineColRange>(location);
-    if (!at)
-      return mlir::WalkResult::advance();
-    for (FileId id = 0; id < session.sources.size(); ++id) {
-      const SourceFile &file = session.sources.file(id);
-      if (file.name() != at.getFilename().getValue() ||
-          at.getEndLine() > file.lineCount())
-        continue;
-      range = {id, file.lineStart(at.getStartLine()) + at.getStartColumn() - 1,
-               file.lineStart(at.getEndLine()) + at.getEndColumn() - 1};
-    }
-    return mlir::WalkResult::interrupt();
-  });
-  return range;
-}
-
 static ScheduleOp scheduleOf(Session &session, const Bytecode &code) {
   for (ScheduleOp op : session.module().getOps<ScheduleOp>())
     if (op.getSymName() == code.schedule)
@@ -184,7 +165,9 @@ static Verdict proveSchedule(Session &session, const Bytecode &code,
                        : "; right at " + spanText(trials.right) + " ranks")
                << "\n";
   session.diags
-      .warning(Slug::Undecided, placeOf(session, proof.at),
+      .warning(Slug::Undecided,
+               proof.at ? rangeOf(session.sources, proof.at->getLoc())
+                        : SourceRange(),
                "cannot decide '" + code.schedule +
                    "' for all numbers of ranks: " + proof.why)
       .emit();

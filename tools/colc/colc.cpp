@@ -3,7 +3,6 @@
 
 #include "lib/Driver/Plans.h"
 #include "lib/Driver/Streams.h"
-#include "lib/Interchange/MscclJudge.h"
 #include "tools/colc/Check.h"
 #include "tools/colc/Compile.h"
 #include "tools/colc/ProgramText.h"
@@ -34,21 +33,16 @@ static void runXml(Session &session, const Options &options) {
   }
   if (!options.check)
     return compileXml(session, options);
-  if (!options.ranks.empty()) {
-    session.usage("an XML says its number of ranks: leave --ranks out").emit();
-    return;
-  }
-  msccl::judgeXml(session.sources, session.diags, options.file, &llvm::outs());
+  checkForeign(session, options.file, options.schedule, options.ranks,
+               llvm::outs());
 }
 
-/// What diagnostics do not tell goes to `verdict`.
-static void run(Session &session, const Options &options, Verdict &verdict) {
+/// What diagnostics do not tell goes to `proof`.
+static void run(Session &session, const Options &options, Verdict &proof) {
   if (isForeign(options.file))
     return runXml(session, options);
-  if (isProgramText(options.file)) {
-    verdict = checkProgramText(session, options);
-    return;
-  }
+  if (isProgramText(options.file))
+    return checkProgramText(session, options);
   if (!session.parse(options.file, options.libraryDirs))
     return;
   bool isVerifiedOnly = options.check || options.prove;
@@ -57,7 +51,7 @@ static void run(Session &session, const Options &options, Verdict &verdict) {
   if (!session.analyse(options.schedule, options.defines))
     return;
   if (options.prove)
-    verdict = proveSchedules(session, options);
+    proof = proveSchedules(session, options);
   if (options.check)
     check(session, options);
   if (isVerifiedOnly)
@@ -101,9 +95,9 @@ int main(int argc, char **argv) {
   if (!options->explain.empty())
     return printExplanation(streams, options->explain);
   Session session;
-  Verdict verdict = Verdict::Right;
-  run(session, *options, verdict);
+  Verdict proof = Verdict::Right;
+  run(session, *options, proof);
   streams.flush(session.diags);
   render(session.diags, options->diagnostics, llvm::errs());
-  return static_cast<int>(worse(session.verdict(), verdict));
+  return static_cast<int>(worse(session.verdict(), proof));
 }
