@@ -13,6 +13,8 @@ using namespace coll::elab;
 constexpr size_t maxLinks = 6;
 /// Missing parts for which a copy is looked for that overwrites them.
 constexpr size_t maxPartsTried = 8;
+/// Statements named that write other locations than the one without a value.
+constexpr size_t maxWritersNamed = 3;
 
 namespace {
 class Explainer {
@@ -33,6 +35,7 @@ private:
   size_t lastWriteTo(const Place &place) const;
   size_t writeOf(ValueId value, size_t before) const;
   size_t firstWriteOf(ValueId value) const;
+  void nameWriters();
   void blameMissing(size_t outputWrite);
   bool findOverwrite(size_t outputWrite);
   void blameDouble(size_t outputWrite);
@@ -202,6 +205,26 @@ void Explainer::blame(ValueId value) {
   size_t first = firstWriteOf(value);
   if (first != noWrite)
     fault.culpritPlace = trace[first].place;
+}
+
+/// Who writes the array at all: usually one of them was to write this, too.
+void Explainer::nameWriters() {
+  std::map<SiteId, size_t> linkOf;
+  for (const Write &write : trace) {
+    if (write.place.array != fault.place.array || write.site == kNone)
+      continue;
+    auto [it, isNew] = linkOf.insert({write.site, fault.chain.size()});
+    if (!isNew) {
+      const Place &first = fault.chain[it->second].place;
+      fault.chain[it->second].isOneOfMany |=
+          first.cell != write.place.cell || first.rank != write.place.rank;
+    } else if (linkOf.size() <= maxWritersNamed) {
+      fault.chain.push_back({Link::Elsewhere, write.site, write.place});
+    } else {
+      fault.chain.push_back({Link::Others, write.site, write.place});
+      return;
+    }
+  }
 }
 
 bool Explainer::findOverwrite(size_t outputWrite) {
@@ -395,6 +418,7 @@ ContractFault Explainer::explain() {
   size_t outputWrite = lastWriteTo(fault.place);
   if (value == kNone || promised == kNone || outputWrite == noWrite) {
     fault.kind = ContractFault::Unwritten;
+    nameWriters();
     return fault;
   }
   TermId held = m.graph.values[value].term;

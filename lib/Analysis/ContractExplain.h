@@ -57,10 +57,13 @@ struct ContractFault {
       Added,     ///< what is added, at place, has it since this statement
       Reached,   ///< the last place that the part gets to
       CameFrom,  ///< place got what is wrong here
-      Output     ///< and this statement takes it to the output
+      Output,    ///< and this statement takes it to the output
+      Elsewhere, ///< writes place, of the array that lacks a value
+      Others     ///< still more statements write it; the last link
     } kind;
     SiteId site;
     Place place;
+    bool isOneOfMany = false; ///< places that it writes (Elsewhere)
   };
   std::vector<Link> chain;
   /// Executed as a group, this loop would keep the contract; kNone: none.

@@ -209,6 +209,13 @@ void Words::addChain(Diagnostic &d, const ContractFault &fault) {
     case Link::Output:
       d.note(range(link.site), "this takes what there is to " + at);
       break;
+    case Link::Elsewhere:
+      d.note(range(link.site),
+             "this writes " + at + (link.isOneOfMany ? ", among others" : ""));
+      break;
+    case Link::Others:
+      d.note(range(link.site), "and there are more, the next is here");
+      break;
     }
   }
 }
