@@ -5,6 +5,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <set>
+
 using namespace coll;
 
 /// More is a slip of the hand: `-i 1`, or `-r all` of a million launch values.
@@ -52,6 +54,27 @@ static llvm::Error tooManyRows() {
                                  "operations (-o) or launch values (-r)");
 }
 
+/// "launch values 0 to 3", "launch value 1" or the first few of them.
+static std::string valuesOf(const std::vector<ChunkGraph> &members) {
+  constexpr size_t most = 8;
+  std::set<uint32_t> values;
+  for (const ChunkGraph &member : members)
+    values.insert(member.launchValues.begin(), member.launchValues.end());
+  std::string text = values.size() == 1 ? "launch value " : "launch values ";
+  bool isRange = values.size() > 2 &&
+                 *values.rbegin() - *values.begin() + 1 == values.size();
+  if (isRange)
+    return text + std::to_string(*values.begin()) + " to " +
+           std::to_string(*values.rbegin());
+  size_t listed = 0;
+  for (uint32_t value : values) {
+    if (listed == most)
+      return text + ", ...";
+    text += (listed++ ? ", " : "") + std::to_string(value);
+  }
+  return text;
+}
+
 /// The launch values to run: one for each root that was asked for.
 static llvm::Expected<std::vector<uint32_t>>
 membersToRun(const Instance &instance, const RunOptions &options) {
@@ -74,10 +97,12 @@ membersToRun(const Instance &instance, const RunOptions &options) {
       if (llvm::all_of(all[m].launchValues,
                        [&](uint32_t v) { return static_cast<int>(v) == root; }))
         members.push_back(m);
-    if (members.size() == before)
-      return llvm::createStringError("-r " + llvm::Twine(root) +
-                                     ": schedule '" + all[0].schedule +
-                                     "' has no such launch value");
+    if (members.size() != before)
+      continue;
+    if (!options.rootsAreNamed) // -D leaves others than 0
+      return std::vector<uint32_t>{0};
+    return llvm::createStringError("-r " + llvm::Twine(root) + ": schedule '" +
+                                   all[0].schedule + "' has " + valuesOf(all));
   }
   // In the order of the schedule, each once.
   llvm::sort(members);
