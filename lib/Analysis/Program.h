@@ -39,7 +39,18 @@ struct Port {
   /// Recv of a raw leaf: the receiver multiplies.
   bool receivedScaled = false;
   uint32_t end = 0;  // Recv, Send: index into the rank's recvEnds or sendEnds
-  Location loc = {}; // Load, Store
+  Location loc = {}; // Load, Store; Recv, Send that may go direct
+  /// Whether the message may go without a slot, the same at both of its ends
+  /// and in both variants. `loc` is then, at both ends, the region of the
+  /// launch buffer that stands for the slot; size symbol and chunk are the
+  /// step's, equal at both ends.
+  ///   Put: the receiver's, one of the receiving step's Stores: the sender
+  ///        stores there.
+  ///   Get: the sender's, the sending step's only source, a launch input: the
+  ///        receiver loads from there until it leaves the launch.
+  /// All puts of a channel go into one buffer, all gets come from one. Whether
+  /// a message does go direct is decided per channel and launch.
+  enum Direct : uint8_t { None, Put, Get } direct = None;
 };
 
 /// One pass over one chunk (its share of one round): all sources are combined

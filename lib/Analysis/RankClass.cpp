@@ -116,8 +116,9 @@ void Classifier::flattenProgram(const RankProgram &program, Variant variant,
         uint64_t flags = port.scaled | port.scaledRounded << 1 |
                          port.receivedScaled << 2 | isMemory << 3;
         hash.add(uint64_t(port.kind) << 56 | uint64_t(port.type) << 48 |
-                 flags << 40 | (isMemory ? 0 : port.end));
-        if (!isMemory)
+                 flags << 40 | uint64_t(port.direct) << 36 |
+                 (isMemory ? 0 : port.end));
+        if (!isMemory && port.direct == Port::None)
           continue;
         bool inScratch = port.loc.space == Location::Scratch;
         hash.add(uint64_t(inScratch) << 63 |

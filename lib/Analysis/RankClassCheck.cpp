@@ -82,11 +82,12 @@ bool Comparison::isPort(Variant variant, uint32_t index, const Port &a,
     bool isMemory = p.kind == Port::Load || p.kind == Port::Store;
     return std::tuple(p.kind, p.type, p.scaled, p.scaledRounded,
                       p.receivedScaled, isMemory ? 0 : p.end, p.loc.space,
-                      p.loc.buffer);
+                      p.loc.buffer, p.direct);
   };
   if (fixed(a) != fixed(b))
     return false;
-  if (a.kind == Port::Recv || a.kind == Port::Send)
+  bool isMemory = a.kind == Port::Load || a.kind == Port::Store;
+  if (!isMemory && a.direct == Port::None)
     return true;
   if (a.loc.space == Location::Scratch)
     return a.loc.part == b.loc.part;

@@ -224,8 +224,8 @@ Writer::place(const Location &where) const {
 }
 
 mlir::Value Writer::writeSource(const Port &port) {
-  const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where] =
-      port;
+  const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
+               direct] = port;
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Recv) {
     assert(!scaled && "a received leaf is scaled by receivedScaled");
@@ -238,8 +238,8 @@ mlir::Value Writer::writeSource(const Port &port) {
 }
 
 void Writer::writeSink(const Port &port, mlir::Value result) {
-  const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where] =
-      port;
+  const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
+               direct] = port;
   assert(!scaled && !rounded && !receivedScaled && "sinks do not scale");
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Send) {

@@ -80,11 +80,11 @@ void Describer::describeSite(SiteId site) {
 }
 
 void Describer::describe(const Port &port) {
-  const auto &[kind, type, scaled, scaledRounded, receivedScaled, end, loc] =
-      port;
+  const auto &[kind, type, scaled, scaledRounded, receivedScaled, end, loc,
+               direct] = port;
   const auto &[space, buffer, part, chunk] = loc;
   put("\n      port", kind, type, scaled, scaledRounded, receivedScaled, end,
-      space, buffer, part, chunk);
+      space, buffer, part, chunk, direct);
 }
 
 void Describer::describe(const RankProgram &program, const Step &step) {
