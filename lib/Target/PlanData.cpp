@@ -440,7 +440,11 @@ void DataBuilder::build() {
                             siteList(),
                             string(launchNames),
                             u64(p.map.sizesLow),
-                            u64(p.map.sizesHigh)},
+                            u64(p.map.sizesHigh),
+                            null(),
+                            null(),
+                            u32(0),
+                            u32(0)},
                            sizeof(coll_plan));
   auto *global = new llvm::GlobalVariable(module, value->getType(), true,
                                           llvm::GlobalValue::ExternalLinkage,

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 enum {
-  COLL_ABI = 1,
+  COLL_ABI = 2,
   COLL_UNIT_BYTES = 16,
   COLL_MAX_SLOTS = 8,
   COLL_MAX_BUFS = 32,
@@ -126,6 +126,17 @@ typedef struct coll_inst {
   uint32_t ninstances, nsend, nrecv, program_blocks;
   uint32_t scratch_slot_bytes, scratch_slots;
 } coll_inst;
+
+/* What coll_inst.signals points to on a device, where no host runs between the
+ * launches of a graph: one line per block, in device memory, zero when the plan
+ * is loaded, from then on the kernel's alone. */
+typedef struct coll_device_signal {
+  uint64_t steps;  /* finished, over all launches: rounds * steps of a round */
+  uint64_t rounds; /* of earlier launches */
+  uint64_t launches;
+  uint32_t entered; /* 1: a launch runs */
+  uint32_t pad[9];
+} coll_device_signal;
 
 typedef struct coll_comm_dev {
   uint64_t abort; /* address of a uint32_t; not 0: leave */
@@ -357,6 +368,38 @@ typedef struct coll_kernel {
   coll_kernel_fn fn;
 } coll_kernel;
 
+/*===-- device code of a plan --------------------------------------------===*/
+
+/* One form of the plan's device kernels. A cubin is for its chip (and chips of
+ * the same major number and a higher minor one), PTX for its chip and all later
+ * ones. Bitcode is the LLVM IR that was given to the NVPTX backend, for tests:
+ * no driver takes it. */
+enum { COLL_IMAGE_PTX = 1, COLL_IMAGE_CUBIN = 2, COLL_IMAGE_BITCODE = 3 };
+typedef struct coll_image {
+  uint32_t kind, chip; /* chip: 90 for sm_90 */
+  const void *data;    /* PTX ends with a 0 byte, which `bytes` counts */
+  uint64_t bytes;
+} coll_image;
+
+/* A kernel that every image has under `symbol`:
+ *   __global__ void symbol(const __grid_constant__ coll_args args)
+ * one thread block per block of the plan (grid coll_inst.nblocks, 1, 1),
+ * exactly `threads` threads each, no dynamic shared memory. docs/Cuda.md says
+ * what it reads and writes. */
+typedef struct coll_device_kernel {
+  uint8_t dtype, op;     /* as coll_kernel's */
+  uint16_t threads;      /* per block */
+  uint32_t protocols;    /* COLL_PROTOCOL_* that launches may use */
+  uint32_t param_bytes;  /* what is passed by value: head, bufs and, where they
+                            fit COLL_MAX_PARAM_BYTES, sizes */
+  uint32_t shared_bytes; /* static */
+  uint32_t registers;    /* per thread: the most of all cubins, 0: not known */
+  uint32_t pad;
+  const char *symbol;
+} coll_device_kernel;
+enum { COLL_PROTOCOL_SIMPLE = 1, COLL_PROTOCOL_LL = 2 };
+enum { COLL_MAX_PARAM_BYTES = 4096 };
+
 typedef struct coll_plan {
   uint32_t abi, flags;
   const char *name, *contract, *source;
@@ -372,6 +415,9 @@ typedef struct coll_plan {
   const char *launch_names; /* comma separated */
   uint64_t sizes_lo,
       sizes_hi; /* `map { sizes a .. b }`: total bytes it is meant for */
+  const coll_image *images;
+  const coll_device_kernel *device_kernels;
+  uint32_t nimages, ndevice_kernels;
 } coll_plan;
 enum {
   COLL_PLAN_VCOUNTS = 1
@@ -393,6 +439,9 @@ COLL_ASSERT(sizeof(coll_seq) == 64);
 COLL_ASSERT(sizeof(coll_ring_line) == 128);
 COLL_ASSERT(sizeof(coll_credit_line) == 64);
 COLL_ASSERT(sizeof(coll_step_head) == 24);
+COLL_ASSERT(sizeof(coll_device_signal) == 64);
+COLL_ASSERT(sizeof(coll_image) == 24);
+COLL_ASSERT(sizeof(coll_device_kernel) == 32);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Objects are linked with runtimes of other days: an offset that moves needs a
-// new COLL_ABI.  These are the offsets of ABI 1, typed once more on purpose.
+// new COLL_ABI.  These are the offsets of ABI 2, typed once more on purpose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ namespace {
 #define EXPECT_AT(type, field, offset)                                         \
   EXPECT_EQ(offsetof(type, field), size_t(offset)) << #type "." #field
 
-TEST(Abi, Version) { EXPECT_EQ(COLL_ABI, 1); }
+TEST(Abi, Version) { EXPECT_EQ(COLL_ABI, 2); }
 
 TEST(Abi, Arguments) {
   EXPECT_AT(coll_args, abi, 0);
@@ -163,7 +163,25 @@ TEST(Abi, Plans) {
   EXPECT_AT(coll_plan, ranks, 72);
   EXPECT_AT(coll_plan, launch_names, 96);
   EXPECT_AT(coll_plan, sizes_lo, 104);
-  EXPECT_EQ(sizeof(coll_plan), 120u);
+  EXPECT_AT(coll_plan, images, 120);
+  EXPECT_AT(coll_plan, device_kernels, 128);
+  EXPECT_AT(coll_plan, nimages, 136);
+  EXPECT_EQ(sizeof(coll_plan), 144u);
+}
+
+TEST(Abi, DeviceCode) {
+  EXPECT_AT(coll_image, chip, 4);
+  EXPECT_AT(coll_image, data, 8);
+  EXPECT_AT(coll_image, bytes, 16);
+  EXPECT_AT(coll_device_kernel, threads, 2);
+  EXPECT_AT(coll_device_kernel, protocols, 4);
+  EXPECT_AT(coll_device_kernel, param_bytes, 8);
+  EXPECT_AT(coll_device_kernel, shared_bytes, 12);
+  EXPECT_AT(coll_device_kernel, registers, 16);
+  EXPECT_AT(coll_device_kernel, symbol, 24);
+  EXPECT_AT(coll_device_signal, rounds, 8);
+  EXPECT_AT(coll_device_signal, launches, 16);
+  EXPECT_AT(coll_device_signal, entered, 24);
 }
 
 } // namespace
