@@ -36,6 +36,28 @@ static void printWord(OpAsmPrinter &p, Operation *, EnumAttr attr) {
   p << attr.getValue();
 }
 
+// custom<Region>: put %out[0, 2], or get
+static OptionalParseResult
+parseRegion(OpAsmParser &parser,
+            std::optional<OpAsmParser::UnresolvedOperand> &memory,
+            DenseI64ArrayAttr &indices, UnitAttr &get) {
+  if (succeeded(parser.parseOptionalKeyword("get")))
+    get = parser.getBuilder().getUnitAttr();
+  else if (failed(parser.parseOptionalKeyword("put")))
+    return std::nullopt;
+  if (parser.parseOperand(memory.emplace()))
+    return failure();
+  indices = dyn_cast_or_null<DenseI64ArrayAttr>(
+      DenseI64ArrayAttr::parse(parser, Type()));
+  return success(bool(indices));
+}
+
+static void printRegion(OpAsmPrinter &p, Operation *, Value memory,
+                        DenseI64ArrayAttr indices, UnitAttr get) {
+  p << (get ? "get " : "put ") << memory;
+  indices.print(p);
+}
+
 /// Parses `(%a WORD, %b WORD) { ... }`; `parseWord` reads what follows a name.
 static ParseResult parseArgsAndBody(OpAsmParser &parser, Region &body,
                                     Type type,

@@ -330,6 +330,24 @@ static LogicalResult verifyRounding(Operation *op, bool scaled, bool rounded) {
   return success();
 }
 
+static LogicalResult verifyInBuffer(Operation *op, Value memory,
+                                    ArrayRef<int64_t> indices, uint32_t rank,
+                                    StringRef constraint) {
+  ProgramOp program = programOf(op);
+  auto buffer = memory.getDefiningOp<MemoryOp>();
+  if (!buffer || indices.size() != 2 || indices[0] < 0 || indices[1] < 0)
+    return op->emitOpError("needs a part and a chunk of a buffer [")
+           << constraint << "]";
+  uint64_t parts = buffer.getParts();
+  if (failed(verifyBelow(op, indices[0], parts, "part", constraint)))
+    return failure();
+  ArrayRef<int64_t> sizes = buffer.getSizes();
+  size_t entry = (sizes.size() == parts ? 0 : rank * parts) + indices[0];
+  std::optional<uint32_t> chunks =
+      entry < sizes.size() ? program.getChunksOf(sizes[entry]) : std::nullopt;
+  return verifyBelow(op, indices[1], chunks.value_or(0), "chunk", constraint);
+}
+
 /// A place in a buffer or in scratch, for coll.load and coll.store.
 static LogicalResult verifyPlace(Operation *op, Value memory,
                                  ArrayRef<int64_t> indices) {
@@ -346,22 +364,30 @@ static LogicalResult verifyPlace(Operation *op, Value memory,
     }
     return verifyBelow(op, indices[0], scratch.getSlots(), "slot", "C2");
   }
-  auto buffer = memory.getDefiningOp<MemoryOp>();
-  if (!buffer || indices.size() != 2 || indices[0] < 0 || indices[1] < 0)
-    return op->emitOpError("needs a part and a chunk of a buffer [C2]");
-  uint64_t parts = buffer.getParts();
-  if (failed(verifyBelow(op, indices[0], parts, "part", "C2")))
-    return failure();
-  ArrayRef<int64_t> sizes = buffer.getSizes();
-  size_t entry =
-      (sizes.size() == parts ? 0 : rank.getRank() * parts) + indices[0];
-  std::optional<uint32_t> chunks =
-      entry < sizes.size() ? program.getChunksOf(sizes[entry]) : std::nullopt;
-  return verifyBelow(op, indices[1], chunks.value_or(0), "chunk", "C2");
+  return verifyInBuffer(op, memory, indices, rank.getRank(), "C2");
+}
+
+/// The region of a message that may go direct: at its owner, of which a step
+/// of another rank may speak.
+static LogicalResult verifyRegion(Operation *op, Value channel, Value memory,
+                                  std::optional<ArrayRef<int64_t>> indices,
+                                  bool isOwn, StringRef constraint) {
+  if (!memory && !indices)
+    return success();
+  auto step = op->getParentOfType<StepOp>();
+  if (!memory || !indices || indices->size() != 2 ||
+      (*indices)[1] != int64_t(step.getChunk()))
+    return op->emitOpError("needs the step's chunk of a part [")
+           << constraint << "]";
+  uint32_t owner = isOwn ? op->getParentOfType<RankOp>().getRank()
+                         : channel.getDefiningOp<ChannelOp>().getPeer();
+  return verifyInBuffer(op, memory, *indices, owner, constraint);
 }
 
 LogicalResult PopOp::verify() {
-  if (failed(verifyChannel(*this, getChannel(), Direction::From)))
+  if (failed(verifyChannel(*this, getChannel(), Direction::From)) ||
+      failed(verifyRegion(*this, getChannel(), getMemory(), getIndices(),
+                          !getGet(), "C4")))
     return failure();
   return verifyRounding(*this, getScaled(), getRounded());
 }
@@ -383,5 +409,8 @@ LogicalResult StoreOp::verify() {
 }
 
 LogicalResult PushOp::verify() {
-  return verifyChannel(*this, getChannel(), Direction::To);
+  if (failed(verifyChannel(*this, getChannel(), Direction::To)))
+    return failure();
+  return verifyRegion(*this, getChannel(), getMemory(), getIndices(), getGet(),
+                      "C3");
 }

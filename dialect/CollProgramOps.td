@@ -337,20 +337,32 @@ def Coll_PopOp : Coll_StepPartOp<"pop"> {
     premul_sum: the message is a leaf as it was, and this rank multiplies it by the
     factor, in the accumulation type, and rounds that to T or not.
 
+    A message may go direct: `put`, it is stored into a region of the receiver's
+    memory by the sender; `get`, it is loaded from a region of the sender's memory by
+    the receiver. Both ends name the region, at its owner.
+
     Constraints:
     * (C1) Stands in a `coll.step`.
     * (C2) The channel is one `from` a peer, of the same rank.
     * (C3) What is `rounded` is `scaled`.
+    * (C4) What may go direct is the step's chunk of a part of a buffer.
 
-    Example: `%m = coll.pop %prev as e4m3`
+    Example:
+
+    ```mlir
+    %m = coll.pop %prev as e4m3
+    %n = coll.pop %prev get %in[0, 2]
+    ```
   }];
   let arguments = (ins Coll_ChannelType:$channel,
                        DefaultValuedAttr<Coll_DataTypeAttr, "DataType::T">:$type,
-                       UnitAttr:$scaled, UnitAttr:$rounded);
+                       UnitAttr:$scaled, UnitAttr:$rounded,
+                       Optional<Coll_MemoryType>:$memory,
+                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get);
   let results = (outs Coll_ValueType:$result);
   let assemblyFormat = [{
     $channel (`as` custom<Word>($type)^)? (`scaled` $scaled^)?
-    (`rounded` $rounded^)? attr-dict
+    (`rounded` $rounded^)? (custom<Region>($memory, $indices, $get)^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -440,18 +452,28 @@ def Coll_StoreOp : Coll_StepPartOp<"store"> {
 def Coll_PushOp : Coll_StepPartOp<"push"> {
   let summary = "Puts a message into a channel";
   let description = [{
-    Rounds once more if its type is not that of the step.
+    Rounds once more if its type is not that of the step. `put` and `get` as for
+    `coll.pop`.
 
     Constraints:
     * (C1) Stands in a `coll.step`.
     * (C2) The channel is one `to` a peer, of the same rank.
+    * (C3) What may go direct is the step's chunk of a part of a buffer.
 
-    Example: `coll.push %s to %next as e4m3`
+    Example:
+
+    ```mlir
+    coll.push %s to %next as e4m3
+    coll.push %s to %next put %out[0, 2]
+    ```
   }];
   let arguments = (ins Coll_ValueType:$value, Coll_ChannelType:$channel,
-                       DefaultValuedAttr<Coll_DataTypeAttr, "DataType::T">:$type);
+                       DefaultValuedAttr<Coll_DataTypeAttr, "DataType::T">:$type,
+                       Optional<Coll_MemoryType>:$memory,
+                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get);
   let assemblyFormat = [{
-    $value `to` $channel (`as` custom<Word>($type)^)? attr-dict
+    $value `to` $channel (`as` custom<Word>($type)^)?
+    (custom<Region>($memory, $indices, $get)^)? attr-dict
   }];
   let hasVerifier = 1;
 }

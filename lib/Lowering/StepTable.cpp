@@ -145,7 +145,13 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
   if (port.kind == Port::Recv || port.kind == Port::Send) {
     push(kPortChannel);
     push(port.end);
-    push(0);
+    if (port.direct == Port::None) {
+      push(0);
+      push(0);
+      return;
+    }
+    push(port.loc.part, {FieldRef::PortPart, which, index});
+    push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8);
     return;
   }
   bool inBuffer = port.loc.space == Location::Buffer;
@@ -156,6 +162,7 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
     push(kPortScalar);
     push(number);
     push(0);
+    push(0);
     return;
   }
   push(kPortMemory);
@@ -164,6 +171,7 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
     push(port.loc.part, {FieldRef::PortPart, which, index});
   else
     push(port.loc.part);
+  push(0);
 }
 
 void TableBuilder::step(const RankProgram &program, const Step &step,

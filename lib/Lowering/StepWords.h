@@ -8,8 +8,11 @@
 //
 //   step   coll_step_head, numWaits, words in all, numSources, numSinks, shift,
 //          then the ports, then the waits
-//   port   kind, a, b: for memory 0, buffer or kScratch, part or scratch slot;
-//          for a channel 1, end, -; for a scalar 2, number of the scalar, -
+//   port   kind, a, b, c: for memory 0, buffer or kScratch, part or scratch
+//          slot, -; for a scalar 2, number of the scalar, -, -; for a channel
+//          1, end, part, kPortPut or kPortGet | buffer << 8, or 0: of a message
+//          that may go direct, part and buffer of the region at its owner (put:
+//          the receiver, get: the sender); the chunk is the step's
 //   wait   block (kPreviousRound added: of the round before), steps of it that
 //          must have finished
 //   block  just before the first step: the block's receive ends, then their
@@ -38,7 +41,9 @@ enum StepWord : uint32_t {
               // fold all of many sources
   kStepPorts
 };
-constexpr uint32_t kPortWords = 3, kPortKind = 0, kPortA = 1, kPortB = 2;
+constexpr uint32_t kPortWords = 4, kPortKind = 0, kPortA = 1, kPortB = 2,
+                   kPortC = 3;
+enum DirectWord : uint32_t { kPortPut = 1, kPortGet = 2 };
 enum PortWord : uint32_t { kPortMemory = 0, kPortChannel = 1, kPortScalar = 2 };
 constexpr uint32_t kWaitWords = 2, kPreviousRound = 1u << 31;
 constexpr uint32_t kScratch = 0xffff;

@@ -42,6 +42,7 @@ private:
   LogicalResult readStep(StepOp step, RankProgram &program,
                          BlockProgram &block);
   std::optional<Port> readPort(mlir::Operation &op);
+  template <typename Op> void readRegion(Op op, Port &port);
   Location readPlace(mlir::Value memory, llvm::ArrayRef<int64_t> indices);
   LogicalResult readExpr(StepOp step, uint32_t numSources, ExprId &expr);
   LogicalResult appendNode(mlir::Operation &op, Nodes &nodes);
@@ -284,6 +285,14 @@ Location Reader::readPlace(mlir::Value memory,
   return where;
 }
 
+/// A message that may go direct.
+template <typename Op> void Reader::readRegion(Op op, Port &port) {
+  if (!op.getMemory())
+    return;
+  port.direct = op.getGet() ? Port::Get : Port::Put;
+  port.loc = readPlace(op.getMemory(), *op.getIndices());
+}
+
 std::optional<Port> Reader::readPort(mlir::Operation &portOp) {
   Port port{};
   if (auto pop = mlir::dyn_cast<PopOp>(portOp)) {
@@ -292,6 +301,7 @@ std::optional<Port> Reader::readPort(mlir::Operation &portOp) {
     port.receivedScaled = pop.getScaled();
     port.scaledRounded = pop.getRounded();
     port.end = indexOf.lookup(pop.getChannel());
+    readRegion(pop, port);
   } else if (auto load = mlir::dyn_cast<LoadOp>(portOp)) {
     port.kind = Port::Load;
     port.type = elemType(load.getType());
@@ -302,6 +312,7 @@ std::optional<Port> Reader::readPort(mlir::Operation &portOp) {
     port.kind = Port::Send;
     port.type = elemType(push.getType());
     port.end = indexOf.lookup(push.getChannel());
+    readRegion(push, port);
   } else if (auto store = mlir::dyn_cast<StoreOp>(portOp)) {
     port.kind = Port::Store;
     port.type = elemType(store.getType());

@@ -44,6 +44,8 @@ private:
   mlir::Value writeSource(const Port &port);
   mlir::Value writeExpr(const Step &step, mlir::ValueRange sources);
   void writeSink(const Port &port, mlir::Value result);
+  /// Of a message that may go direct: its region; none of others.
+  std::pair<mlir::Value, mlir::DenseI64ArrayAttr> region(const Port &port);
   std::pair<mlir::Value, SmallVector<int64_t>>
   place(const Location &where) const;
   mlir::Location locOf(SiteId site);
@@ -223,16 +225,26 @@ Writer::place(const Location &where) const {
   return {memories[where.buffer], {where.part, where.chunk}};
 }
 
+std::pair<mlir::Value, mlir::DenseI64ArrayAttr>
+Writer::region(const Port &port) {
+  if (port.direct == Port::None)
+    return {};
+  auto [memory, indices] = place(port.loc);
+  return {memory, b.getDenseI64ArrayAttr(indices)};
+}
+
 mlir::Value Writer::writeSource(const Port &port) {
   const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
                direct] = port;
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Recv) {
     assert(!scaled && "a received leaf is scaled by receivedScaled");
+    auto [memory, indices] = region(port);
     return PopOp::create(b, loc, recvEnds[end], dataType, receivedScaled,
-                         rounded);
+                         rounded, memory, indices, direct == Port::Get);
   }
-  assert(kind == Port::Load && !receivedScaled && "not a source");
+  assert(kind == Port::Load && !receivedScaled && direct == Port::None &&
+         "not a source");
   auto [memory, indices] = place(where);
   return LoadOp::create(b, loc, memory, indices, dataType, scaled, rounded);
 }
@@ -243,10 +255,12 @@ void Writer::writeSink(const Port &port, mlir::Value result) {
   assert(!scaled && !rounded && !receivedScaled && "sinks do not scale");
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Send) {
-    PushOp::create(b, loc, result, sendEnds[end], dataType);
+    auto [memory, indices] = region(port);
+    PushOp::create(b, loc, result, sendEnds[end], dataType, memory, indices,
+                   direct == Port::Get);
     return;
   }
-  assert(kind == Port::Store && "not a sink");
+  assert(kind == Port::Store && direct == Port::None && "not a sink");
   auto [memory, indices] = place(where);
   StoreOp::create(b, loc, result, memory, indices, dataType);
 }

@@ -67,6 +67,12 @@ coll.program @p implements "allreduce" from "a.coll" ranks [2, 1] tags 2 instanc
         coll.step size 1 chunk 0 {
           %m = coll.pop %p
         }
+        // CHECK: %[[G:.*]] = coll.pop %from1 get %in[1, 1]{{$}}
+        // CHECK-NEXT: coll.push %[[G]] to %to1 put %out[0, 1]{{$}}
+        coll.step size 0 chunk 1 {
+          %m = coll.pop %p get %in[1, 1]
+          coll.push %m to %n put %out[0, 1]
+        }
       }
     }
     coll.rank 1 {

@@ -215,6 +215,10 @@ void Reader::checkPort(const Port &port, const Step &step, const uint32_t *at) {
   if (port.kind == Port::Recv || port.kind == Port::Send) {
     EXPECT_EQ(at[kPortKind], kPortChannel);
     EXPECT_EQ(at[kPortA], port.end);
+    bool isDirect = port.direct != Port::None;
+    EXPECT_EQ(at[kPortB], isDirect ? port.loc.part : 0);
+    EXPECT_EQ(at[kPortC],
+              isDirect ? unsigned(port.direct) | port.loc.buffer << 8 : 0);
     return;
   }
   bool isBuffer = port.loc.space == Location::Buffer;

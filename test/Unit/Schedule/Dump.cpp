@@ -16,8 +16,13 @@ static std::string dumpPort(const ProgramMember &member,
                                  : program.sendEnds)[port.end];
     text = (port.kind == Port::Recv ? "recv " : "send ") +
            std::to_string(end.peer) + "." + std::to_string(end.tag);
+    if (port.direct != Port::None)
+      text += port.direct == Port::Put ? " put " : " get ";
   } else {
     text = port.kind == Port::Load ? "load " : "store ";
+  }
+  bool isMemory = port.kind == Port::Load || port.kind == Port::Store;
+  if (isMemory || port.direct != Port::None) {
     if (port.loc.space == Location::Scratch)
       text += "s" + std::to_string(port.loc.part);
     else

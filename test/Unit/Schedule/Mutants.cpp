@@ -116,7 +116,7 @@ bool Mutator::changePort(const Wanted &wanted,
   auto all = [](const Port &p) {
     return std::tuple(p.kind, p.type, p.scaled, p.scaledRounded,
                       p.receivedScaled, p.end, p.loc.space, p.loc.buffer,
-                      p.loc.part, p.loc.chunk);
+                      p.loc.part, p.loc.chunk, p.direct);
   };
   auto before = all(port);
   how(port);

@@ -54,6 +54,19 @@ static Buffer buffer(Buffer::Kind kind, std::string name, uint32_t ranks) {
   return {kind, std::move(name), 1, std::vector<bool>(ranks, true), {0}};
 }
 
+/// Messages that may go direct.
+static void addDirect(RankProgram &program) {
+  Step moved;
+  moved.expr = 1;
+  moved.chunk = 2;
+  Port get = recv(0), put = send(0);
+  get.direct = Port::Get;
+  get.loc = {Location::Buffer, 3, 0, 2};
+  put.direct = Port::Put;
+  put.loc = {Location::Buffer, 2, 0, 2};
+  addStep(program, 2, moved, {get}, {put});
+}
+
 ProgramSet coll::makeRing(uint32_t n, FileId file) {
   ProgramSet programs;
   programs.schedule = "ring";
@@ -181,6 +194,7 @@ ProgramSet coll::makeEveryField(FileId file) {
     token.expr = 1;
     addStep(program, 2, token, {inScratch(load(0, 0, 0), 9)}, {send(0)});
     addStep(program, 2, token, {inScratch(load(0, 0, 0), 9)}, {});
+    addDirect(program);
     RankProgram other;
     other.sendEnds = {{0, 3}};
     member.outOfPlace = {program, other};
