@@ -55,6 +55,18 @@ Verdict coll::verdictOf(const Diagnostic &diagnostic) {
   }
 }
 
+bool coll::isLimit(const Diagnostic &diagnostic) {
+  switch (diagnostic.slug) {
+  case Slug::TooManyMembers:
+  case Slug::TooManySteps:
+  case Slug::TooManyValues:
+  case Slug::TooMuchMemory:
+    return true;
+  default:
+    return false;
+  }
+}
+
 Verdict Session::verdict() const {
   // Errors beyond those that are kept still count.
   Verdict verdict = diags.hasErrors() ? Verdict::Wrong : Verdict::Right;

@@ -26,6 +26,8 @@ enum class Verdict : uint8_t { Right = 0, Wrong = 1, Usage = 2, Undecided = 3 };
 Verdict worse(Verdict a, Verdict b);
 /// Of one diagnostic: what is wrong may be the command line.
 Verdict verdictOf(const Diagnostic &diagnostic);
+/// The execution was given up as too large, which says nothing of the schedule.
+bool isLimit(const Diagnostic &diagnostic);
 
 using RankDims = std::vector<uint32_t>;
 /// "4" or "(2, 4)".

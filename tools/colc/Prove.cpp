@@ -63,6 +63,7 @@ struct Trials {
   bool isWrong = false;
   RankDims failed;                  ///< if it is wrong
   Verdict verdict = Verdict::Right; ///< of that: an argument may lack
+  bool isTooLarge = false;          ///< not wrong, but given up
 };
 } // namespace
 
@@ -79,7 +80,9 @@ static void execute(Session &session, const Bytecode &code,
     if (instance.status == Instance::Failed) {
       trials.isWrong = true;
       trials.failed = dims;
-      trials.verdict = verdictOf(session.diags.diagnostics().back());
+      const Diagnostic &error = session.diags.diagnostics().back();
+      trials.verdict = verdictOf(error);
+      trials.isTooLarge = isLimit(error);
     } else if (instance.status == Instance::Checked)
       trials.right.push_back(dims);
     else
@@ -155,7 +158,9 @@ static Verdict proveSchedule(Session &session, const Bytecode &code,
       execute(session, code, options, range(n, n + 1), trials);
   if (trials.isWrong) {
     if (trials.verdict == Verdict::Wrong)
-      llvm::outs() << code.schedule << ": refuted at "
+      llvm::outs() << code.schedule
+                   << (trials.isTooLarge ? ": too large to execute at "
+                                         : ": refuted at ")
                    << describe(trials.failed) << " ranks\n";
     return trials.verdict;
   }
