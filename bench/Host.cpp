@@ -1,8 +1,10 @@
 //===- Host.cpp - Our collectives beside the limits of the machine --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// usage: host RANKS BATCHES BYTES...
+// usage: host RANKS BATCHES OPERATIONS BYTES...
+//        host --calls NUMBER        (calls of one rank by itself, not timed)
 //
+// OPERATIONS: a list with commas, or all.
 // Forks the ranks, pins them, and times every collective at every size, in
 // batches that take turns with what no collective can beat:
 //
@@ -13,7 +15,9 @@
 // so that both meet the same moods of the machine. A line of standard output is
 //   NAME,RANKS,BYTES,MICROSECONDS    (of the slowest rank, the fifth of batches
 // that are fastest left out and the rest not looked at). Bytes are those of the
-// larger of a rank's buffers. Results are checked.
+// larger of a rank's buffers. Results are checked. NAME is the operation, with
+// what differs from f32 in memory of the application: allreduce:registered (in
+// memory of coll_mem_alloc), allreduce:f16, allreduce:bf16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,34 +90,52 @@ void copyPastCaches(float *to, const float *from, size_t bytes) {
 #endif
 }
 
+/// What is timed: a collective, or a floor.
+struct Subject {
+  std::string name;
+  std::function<void()> once;
+  /// Of the outputs once it has run, if `length` elements of them are f32.
+  float wanted = 0;
+  size_t length = 0;
+  float *out = nullptr;
+  std::vector<double> seconds = {}; // per batch, of the slowest rank
+  uint64_t iterations = 0;
+};
+
 class Rank {
 public:
-  Rank(Shared &shared, int rank, int numRanks, int batches)
-      : shared(shared), rank(rank), numRanks(numRanks), batches(batches) {}
+  Rank(Shared &shared, int rank, int numRanks, int batches, std::string list)
+      : shared(shared), rank(rank), numRanks(numRanks), batches(batches),
+        list(std::move(list)) {}
   void run(const std::vector<size_t> &sizes);
+  void call(uint64_t calls);
 
 private:
-  struct Subject {
-    std::string name;
-    std::function<void()> once;
-    std::vector<double> seconds; // per batch, of the slowest rank
-    uint64_t iterations = 0;
-  };
   void pin();
   void init();
-  float *allocate(size_t bytes);
+  void allocateAll(size_t bytes);
+  void release();
   void meet();
   void exchange();
   void batch(Subject &subject);
+  std::vector<Subject> collectives(size_t bytes);
+  std::vector<Subject> allreduces(size_t bytes);
   void measure(size_t bytes);
-  void check(const char *name, float wanted, size_t count) const;
+  void check(const Subject &subject) const;
 
   Shared &shared;
   const int rank, numRanks, batches;
+  const std::string list;
   coll_comm *comm = nullptr;
   float *in = nullptr, *out = nullptr;
+  float *sharedIn = nullptr, *sharedOut = nullptr; // of coll_mem_alloc
   uint64_t meetings = 0, exchanges = 0;
 };
+
+void must(coll_status status) {
+  if (status != COLL_OK)
+    fail("launch");
+}
 
 } // namespace
 
@@ -136,13 +158,15 @@ void Rank::init() {
   const coll_plan *plans[] = {
       &bench_allreduce_small_plan, &bench_allreduce_large_plan,
       &bench_allgather_plan,       &bench_reduce_scatter_plan,
-      &bench_broadcast_plan,       &bench_alltoall_plan};
+      &bench_broadcast_plan,       &bench_alltoall_plan,
+      &bench_reduce_plan,          &bench_gather_plan,
+      &bench_scatter_plan,         &bench_sendrecv_plan};
   for (const coll_plan *plan : plans)
     if (coll_use(comm, plan) != COLL_OK)
       fail("use");
 }
 
-float *Rank::allocate(size_t bytes) {
+static float *allocate(size_t bytes) {
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -152,6 +176,27 @@ float *Rank::allocate(size_t bytes) {
   madvise(memory, bytes, MADV_HUGEPAGE);
   memset(memory, 0, bytes);
   return static_cast<float *>(memory);
+}
+
+void Rank::allocateAll(size_t bytes) {
+  in = allocate(bytes);
+  out = allocate(bytes);
+  void *memory[2];
+  for (void *&block : memory) {
+    if (coll_mem_alloc(comm, bytes, &block) != COLL_OK)
+      fail("registered memory");
+    memset(block, 0, bytes);
+  }
+  sharedIn = static_cast<float *>(memory[0]);
+  sharedOut = static_cast<float *>(memory[1]);
+}
+
+void Rank::release() {
+  for (float *block : {sharedIn, sharedOut})
+    if (coll_mem_free(comm, block) != COLL_OK)
+      fail("registered memory");
+  if (coll_comm_destroy(comm) != COLL_OK)
+    fail("destroy");
 }
 
 void Rank::meet() {
@@ -198,61 +243,107 @@ void Rank::batch(Subject &subject) {
   subject.seconds.push_back(slowest);
 }
 
-void Rank::check(const char *name, float wanted, size_t count) const {
-  for (size_t i = 0; i != count; ++i)
-    if (out[i] != wanted) {
-      fprintf(stderr, "%s: element %zu is %g on rank %d, not %g\n", name, i,
-              double(out[i]), rank, double(wanted));
+void Rank::check(const Subject &subject) const {
+  for (size_t i = 0; i != subject.length; ++i)
+    if (subject.out[i] != subject.wanted) {
+      fprintf(stderr, "%s: element %zu is %g on rank %d, not %g\n",
+              subject.name.c_str(), i, double(subject.out[i]), rank,
+              double(subject.wanted));
       exit(1);
     }
 }
 
-void Rank::measure(size_t bytes) {
-  size_t count = bytes / sizeof(float), part = count / size_t(numRanks);
-  std::fill_n(in, count, 1.0f);
-  auto must = [](coll_status status) {
-    if (status != COLL_OK)
-      fail("launch");
+/// All of them f32, in memory of the application.
+std::vector<Subject> Rank::collectives(size_t bytes) {
+  size_t count = bytes / sizeof(float), n = size_t(numRanks), part = count / n;
+  auto ofRoot = [&](size_t length) { return rank == 0 ? length : 0; };
+  const float sum = float(numRanks);
+  return {{"allgather",
+           [=, this] {
+             must(coll_allgather(in, out, part, COLL_F32, comm, nullptr));
+           },
+           1, part * n, out},
+          {"reduce_scatter",
+           [=, this] {
+             must(coll_reduce_scatter(in, out, part, COLL_F32, COLL_SUM, comm,
+                                      nullptr));
+           },
+           sum, part, out},
+          {"broadcast",
+           [=, this] {
+             must(coll_broadcast(in, out, count, COLL_F32, 0, comm, nullptr));
+           },
+           1, count, out},
+          {"alltoall",
+           [=, this] {
+             must(coll_alltoall(in, out, part, COLL_F32, comm, nullptr));
+           },
+           1, part * n, out},
+          {"reduce",
+           [=, this] {
+             must(coll_reduce(in, rank == 0 ? out : nullptr, count, COLL_F32,
+                              COLL_SUM, 0, comm, nullptr));
+           },
+           sum, ofRoot(count), out},
+          {"gather",
+           [=, this] {
+             must(coll_gather(in, rank == 0 ? out : nullptr, part, COLL_F32, 0,
+                              comm, nullptr));
+           },
+           1, ofRoot(part * n), out},
+          {"scatter",
+           [=, this] {
+             must(coll_scatter(rank == 0 ? in : nullptr, out, part, COLL_F32, 0,
+                               comm, nullptr));
+           },
+           1, part, out},
+          {"sendrecv",
+           [=, this] {
+             must(bench_sendrecv(in, out, count, COLL_F32, comm, nullptr));
+           },
+           1, count, out}};
+}
+
+std::vector<Subject> Rank::allreduces(size_t bytes) {
+  size_t count = bytes / sizeof(float);
+  auto reduce = [this](float *from, float *to, size_t elements,
+                       coll_dtype dtype) {
+    return [=, this] {
+      must(coll_allreduce(from, to, elements, dtype, COLL_SUM, comm, nullptr));
+    };
   };
+  const float sum = float(numRanks);
+  // Two halves are a float, so that 16-bit formats move as many bytes.
+  return {{"allreduce", reduce(in, out, count, COLL_F32), sum, count, out},
+          {"allreduce:registered", reduce(sharedIn, sharedOut, count, COLL_F32),
+           sum, count, sharedOut},
+          {"allreduce:f16", reduce(in, out, 2 * count, COLL_F16)},
+          {"allreduce:bf16", reduce(in, out, 2 * count, COLL_BF16)}};
+}
+
+static bool isListed(const std::string &list, const std::string &name) {
+  return list == "all" ||
+         ("," + list + ",").find("," + name + ",") != std::string::npos;
+}
+
+void Rank::measure(size_t bytes) {
+  size_t count = bytes / sizeof(float);
+  std::fill_n(in, count, 1.0f);
+  std::fill_n(sharedIn, count, 1.0f);
   std::vector<Subject> subjects;
   if (bytes <= largestExchange)
-    subjects.push_back({"exchange", [&] { exchange(); }, {}});
+    subjects.push_back({"exchange", [&] { exchange(); }});
   else
-    subjects.push_back({"copy", [&] { copyPastCaches(out, in, bytes); }, {}});
-  subjects.push_back({"allreduce",
-                      [&] {
-                        must(coll_allreduce(in, out, count, COLL_F32, COLL_SUM,
-                                            comm, nullptr));
-                      },
-                      {}});
-  subjects.push_back(
-      {"allgather",
-       [&] { must(coll_allgather(in, out, part, COLL_F32, comm, nullptr)); },
-       {}});
-  subjects.push_back({"reduce_scatter",
-                      [&] {
-                        must(coll_reduce_scatter(in, out, part, COLL_F32,
-                                                 COLL_SUM, comm, nullptr));
-                      },
-                      {}});
-  subjects.push_back(
-      {"broadcast",
-       [&] {
-         must(coll_broadcast(in, out, count, COLL_F32, 0, comm, nullptr));
-       },
-       {}});
-  subjects.push_back(
-      {"alltoall",
-       [&] { must(coll_alltoall(in, out, part, COLL_F32, comm, nullptr)); },
-       {}});
-  const float sum = float(numRanks);
-  const float wanted[] = {0, sum, 1, sum, 1, 1};
-  const size_t lengths[] = {0,    count, part * numRanks,
-                            part, count, part * size_t(numRanks)};
-  for (size_t s = 1; s != subjects.size(); ++s) {
-    std::fill_n(out, count, -1.0f);
-    subjects[s].once();
-    check(subjects[s].name.c_str(), wanted[s], lengths[s]);
+    subjects.push_back({"copy", [&] { copyPastCaches(out, in, bytes); }});
+  for (auto &family : {allreduces(bytes), collectives(bytes)})
+    for (const Subject &subject : family)
+      if (isListed(list, subject.name))
+        subjects.push_back(subject);
+  for (size_t i = 1; i != subjects.size(); ++i) {
+    if (subjects[i].out)
+      std::fill_n(subjects[i].out, count, -1.0f);
+    subjects[i].once();
+    check(subjects[i]);
   }
   for (int b = 0; b != batches; ++b)
     for (Subject &subject : subjects)
@@ -270,23 +361,34 @@ void Rank::measure(size_t bytes) {
 void Rank::run(const std::vector<size_t> &sizes) {
   pin();
   init();
-  size_t most = *std::max_element(sizes.begin(), sizes.end());
-  in = allocate(most);
-  out = allocate(most);
+  allocateAll(*std::max_element(sizes.begin(), sizes.end()));
   for (size_t bytes : sizes)
     measure(bytes);
-  if (coll_comm_destroy(comm) != COLL_OK)
-    fail("destroy");
+  release();
+}
+
+/// All-reduces of 8 bytes: nobody waits, so what is executed is always the
+/// same.
+void Rank::call(uint64_t calls) {
+  init();
+  allocateAll(8);
+  for (uint64_t i = 0; i != calls; ++i)
+    must(coll_allreduce(in, out, 2, COLL_F32, COLL_SUM, comm, nullptr));
+  release();
 }
 
 int main(int argc, char **argv) {
-  int numRanks = argc > 1 ? atoi(argv[1]) : 0,
+  bool isCounted = argc == 3 && strcmp(argv[1], "--calls") == 0;
+  int numRanks = isCounted  ? 1
+                 : argc > 1 ? atoi(argv[1])
+                            : 0,
       batches = argc > 2 ? atoi(argv[2]) : 0;
   std::vector<size_t> sizes;
-  for (int i = 3; i < argc; ++i)
+  for (int i = 4; i < argc; ++i)
     sizes.push_back(strtoull(argv[i], nullptr, 10));
-  if (numRanks < 1 || numRanks > maxRanks || batches < 1 || sizes.empty()) {
-    fprintf(stderr, "usage: host RANKS BATCHES BYTES...\n");
+  if (numRanks < 1 || numRanks > maxRanks || batches < 1 ||
+      (sizes.empty() && !isCounted)) {
+    fprintf(stderr, "usage: host RANKS BATCHES OPERATIONS BYTES...\n");
     return 2;
   }
   void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
@@ -298,9 +400,13 @@ int main(int argc, char **argv) {
   auto &shared = *static_cast<Shared *>(memory);
   if (coll_make_id(&shared.id) != COLL_OK)
     fail("id");
+  if (isCounted) {
+    Rank(shared, 0, 1, 1, "").call(strtoull(argv[2], nullptr, 10));
+    return 0;
+  }
   for (int rank = 0; rank != numRanks; ++rank)
     if (fork() == 0) {
-      Rank(shared, rank, numRanks, batches).run(sizes);
+      Rank(shared, rank, numRanks, batches, argv[3]).run(sizes);
       return 0;
     }
   bool good = true;

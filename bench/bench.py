@@ -3,7 +3,7 @@
 """What compiling and running a schedule costs, against the bounds we promise.
 
 usage: bench.py [--compile] [--run]      (default: both)
-       bench.py --compare [--ranks LIST] [--sizes LIST] [--csv FILE] [--json FILE] [--svg FILE]
+       bench.py --compare [--quick] [--ranks LIST] [--sizes LIST] [--csv FILE] [--json FILE] [--svg FILE]
 
 CPU time and peak memory are the child's own (wait4), the best of several runs: on a
 busy machine the minimum is what repeats.  Exit status 1 if a bound is exceeded.
@@ -104,7 +104,8 @@ def main():
     parser.add_argument("--compile", action="store_true", help="only what compiling costs")
     parser.add_argument("--run", action="store_true", help="only what running costs")
     parser.add_argument("--compare", action="store_true", help="beside other libraries and the machine's limits")
-    parser.add_argument("--ranks", default="2", help="of --compare: 2, 4 and 8 are there")
+    parser.add_argument("--quick", action="store_true", help="of --compare: one round, not three")
+    parser.add_argument("--ranks", default="2,4,8", help="of --compare: 2, 4 and 8 are there")
     parser.add_argument("--sizes", default=",".join(map(str, compare.SIZES)), help="of --compare, in bytes")
     for kind in ("csv", "json", "svg"):
         parser.add_argument("--" + kind, metavar="FILE", help="what --compare measures, as such a file")
@@ -113,7 +114,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             return compare.main([int(r) for r in options.ranks.split(",")],
                                 [int(s) for s in options.sizes.split(",")], folder,
-                                options.csv, options.json, options.svg)
+                                options.csv, options.json, options.svg, options.quick)
     both = options.compile == options.run
     good = True
     if both or options.compile:

@@ -11,14 +11,20 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
+
+import targets
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 SIZES = [8, 64, 1 << 10, 2 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20]
 BATCHES, ROUNDS = 5, 3
+QUICK_ROUNDS = 1
+# More ranks than that share processors, where all-reduce stands for all.
+MANY_RANKS = 2
 TIMEOUT_S = 300
 FLOORS = ("exchange", "copy")
 OURS = "coll"
@@ -34,64 +40,133 @@ def run(command, **options):
 
 def buildOurs(folder):
     binaries = ROOT / "build" / "bin"
-    run([binaries / "colc", HERE / "host.coll", "-I", ROOT / "lib" / "Library", "--ranks", "2", "--ranks", "4",
-         "--ranks", "8", "--dtypes=f32", "--ops=sum", "-o", folder / "host"])
+    run([binaries / "colc", HERE / "host.coll", "-I", ROOT / "lib" / "Library", "--ranks", "1", "--ranks", "2",
+         "--ranks", "4", "--ranks", "8", "--dtypes=f32,f16,bf16", "--ops=sum", "-o", folder / "host"])
     run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-I", folder, "-I", ROOT / "runtime" / "include",
-         HERE / "Host.cpp", folder / "host.o", ROOT / "build" / "lib" / "libcoll.a", "-lpthread", "-o",
-         folder / "ours"])
+         HERE / "Host.cpp", folder / "host.o", ROOT / "build" / "lib" / "libcoll.a", "-lpthread",
+         "-Wl,-S",  # valgrind cannot read what clang 22 writes for debuggers
+         "-o", folder / "ours"])
     return folder / "ours"
+
+
+def mpirun(name, program, ranks, extra=()):
+    return ["mpirun." + name, *extra, "-bind-to" if name == "mpich" else "--bind-to", "none", "-n", ranks, program]
+
+
+def openMpi(program, ranks, extra=()):
+    yielding = {"OMPI_MCA_mpi_yield_when_idle": "1"} if ranks > (os.cpu_count() or 1) else {}
+    return mpirun("openmpi", program, ranks, ["--oversubscribe", *extra]), {**OPEN_MPI, **TUNED, **yielding}
+
+
+def openMpiUcx(program, ranks):
+    return openMpi(program, ranks, ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices",
+                                    "any", "-x", "UCX_TLS=self,posix,sysv,cma"])
+
+
+def mpich(program, ranks):
+    return mpirun("mpich", program, ranks), TUNED
+
+
+def gloo(program, ranks):
+    return [program, ranks], {}
+
+
+# (name, compiler, what else it needs, source, libraries, command, Debian packages)
+PEERS = [
+    ("Open MPI", "mpicc.openmpi", "mpirun.openmpi", "mpi.c", [], openMpi, "openmpi-bin libopenmpi-dev"),
+    ("Open MPI/UCX", "mpicc.openmpi", "mpirun.openmpi", "mpi.c", [], openMpiUcx, "openmpi-bin libopenmpi-dev"),
+    ("MPICH", "mpicc.mpich", "mpirun.mpich", "mpi.c", [], mpich, "mpich libmpich-dev"),
+    ("Gloo", "c++", "c++", "Gloo.cpp", ["-std=c++20", "-lgloo", "-lpthread"], gloo, "libgloo-dev"),
+]
 
 
 def findPeers(folder):
     """(name, function ranks -> command and environment) of what is there, and why others are not."""
-    found, missing = [], []
-
-    def openMpi(program, ranks):
-        yielding = {"OMPI_MCA_mpi_yield_when_idle": "1"} if ranks > (os.cpu_count() or 1) else {}
-        return (["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", ranks, program],
-                {**OPEN_MPI, **TUNED, **yielding})
-
-    def mpich(program, ranks):
-        return ["mpirun.mpich", "-bind-to", "none", "-n", ranks, program], TUNED
-
-    for name, suffix, command in (("Open MPI", "openmpi", openMpi), ("MPICH", "mpich", mpich)):
-        compiler = "mpicc." + suffix
-        if not shutil.which(compiler) or not shutil.which("mpirun." + suffix):
-            missing.append(name + ": not installed")
+    found, missing, built = [], [], {}
+    for name, compiler, other, source, libraries, command, packages in PEERS:
+        if not shutil.which(compiler) or not shutil.which(other):
+            missing.append("%s: not installed (%s)" % (name, packages))
             continue
-        program = folder / ("mpi." + suffix)
-        if subprocess.run([compiler, "-O2", HERE / "mpi.c", "-o", program], capture_output=True).returncode:
-            missing.append(name + ": %s does not compile" % compiler)
+        program = folder / (source + "." + compiler)
+        line = [compiler, "-O2", str(HERE / source), "-o", str(program), *libraries]
+        if program not in built:
+            built[program] = subprocess.run(line, capture_output=True, check=False).returncode
+        if built[program] != 0:
+            missing.append("%s: %s does not compile with %s (%s)" % (name, source, compiler, packages))
             continue
         found.append((name, lambda ranks, p=program, c=command: c(p, ranks)))
     return found, missing
 
 
 def measure(command, environment, table, name):
-    """Adds a program's lines to table[(name, ranks, bytes)][library]."""
-    result = subprocess.run([str(c) for c in command], env={**os.environ, **environment}, text=True,
-                            stdout=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
+    """Adds a program's lines to table[(name, ranks, bytes)][library]; whether it ended well."""
+    try:
+        result = subprocess.run([str(c) for c in command], env={**os.environ, **environment}, text=True,
+                                stdout=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
     if result.returncode != 0:
-        raise SystemExit("bench: %s failed: %s" % (name, " ".join(str(c) for c in command)))
+        return False
     for line in result.stdout.splitlines():
         operation, ranks, size, us = line.split(",")
         table[operation, int(ranks), int(size)][name].append(float(us))
+    return True
 
 
-def collect(folder, ranksList, sizes):
+def collect(folder, ranksList, sizes, rounds):
+    """Medians by (operation, ranks, bytes) and program, the peers' names, and what is left out with the reason."""
+    print("load average before: %.1f on %d processors" % (os.getloadavg()[0], os.cpu_count() or 1))
     ours = buildOurs(folder)
     peers, missing = findPeers(folder)
     samples = collections.defaultdict(lambda: collections.defaultdict(list))
-    tail = [BATCHES] + sizes
     for ranks in ranksList:
-        for _ in range(ROUNDS):
-            measure([ours, ranks] + tail, {}, samples, OURS)
-            for name, command in peers:
+        tail = [BATCHES, "all" if ranks <= MANY_RANKS else "allreduce"] + sizes
+        for number in range(rounds):
+            print("%d ranks, round %d of %d" % (ranks, number + 1, rounds), flush=True)
+            if not measure([ours, ranks] + tail, {}, samples, OURS):
+                raise SystemExit("bench: our own program failed at %d ranks" % ranks)
+            for name, command in list(peers):
                 line, environment = command(ranks)
-                measure(line + tail, environment, samples, name)
+                if not measure(line + tail, environment, samples, name):
+                    missing.append("%s: failed at %d ranks: %s" % (name, ranks, " ".join(map(str, line))))
+                    peers.remove((name, command))
     medians = {key: {name: statistics.median(values) for name, values in row.items()}
                for key, row in samples.items()}
     return medians, [name for name, _ in peers], missing
+
+
+def memoryOf(program, ranks=8):
+    """Bytes of rings and scratch of all ranks together, as the runtime says them, once it has run all collectives."""
+    result = subprocess.run([str(program), str(ranks), "1", "all", "64", str(1 << 20)], text=True, check=True,
+                            env={**os.environ, "COLL_DEBUG": "INFO"}, capture_output=True)
+    most = {}
+    for rank, rings, scratch in re.findall(r"rank (\d+) of .* (\d+) KiB of rings .* (\d+) KiB of scratch",
+                                           result.stdout + result.stderr):
+        most[rank] = max(most.get(rank, 0), int(rings) + int(scratch))
+    return sum(most.values()) * 1024 if len(most) == ranks else None
+
+
+def instructionsOf(program):
+    """Instructions of one all-reduce of 8 bytes on one rank, all of the call: the same in every run."""
+    if not shutil.which("valgrind"):
+        return None
+    counts = []
+    for calls in (1000, 2000):
+        result = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program),
+                                 "--calls", str(calls)], text=True, capture_output=True, check=False)
+        found = re.search(r"Collected : (\d+)", result.stderr)
+        if not found:
+            return None
+        counts.append(int(found.group(1)))
+    return (counts[1] - counts[0]) / 1000
+
+
+def bytesMoved(ranks=2, size=64 << 20):
+    """(read, written) by a rank in an all-reduce of `size` bytes, in multiples of it, as the kernels count them."""
+    result = run([ROOT / "build" / "bin" / "coll-run", ROOT / "examples" / "ring.coll", "--ranks", ranks, "-b", size,
+                  "-e", size, "-n", 1, "-w", 0, "--count-bytes"], capture_output=True)
+    found = re.search(r"read \d+ bytes \(([\d.]+) of the size\), wrote \d+ \(([\d.]+)\)", result.stdout)
+    return tuple(map(float, found.groups())) if found else None
 
 
 def rowsOf(medians, peers):
@@ -101,11 +176,13 @@ def rowsOf(medians, peers):
         if operation in FLOORS:
             continue
         floor = next((medians[f, ranks, size][OURS] for f in FLOORS if (f, ranks, size) in medians), None)
-        best = min((times[p] for p in peers if p in times), default=None)
+        # Others have no memory of their own to offer, so theirs is compared with what they have.
+        theirs = medians.get((operation.split(":")[0], ranks, size), {}) if operation.endswith(":registered") else times
+        best = min((theirs[p] for p in peers if p in theirs), default=None)
         rows.append({"operation": operation, "ranks": ranks, "bytes": size, "us": times[OURS],
                      "GB/s": size / times[OURS] / 1e3, "floor_us": floor,
                      "ratio": best / times[OURS] if best else None,
-                     **{p: times.get(p) for p in peers}})
+                     **{p: theirs.get(p) for p in peers}})
     return rows
 
 
@@ -133,26 +210,38 @@ def groups(rows):
 
 
 def printTable(rows, peers, missing):
-    header = "%10s %10s %9s %10s" % ("bytes", "us", "GB/s", "floor us") + "".join(" %10s" % p for p in peers)
+    header = "%10s %10s %9s %10s" % ("bytes", "us", "GB/s", "floor us") + "".join(" %12s" % p for p in peers)
     for (ranks, operation), group in groups(rows).items():
         print("\n%s, %d ranks" % (operation, ranks))
         print(header + ("  best peer / ours" if peers else ""))
         for r in group:
             line = "%10d %10.2f %9.2f %10.2f" % (r["bytes"], r["us"], r["GB/s"], r["floor_us"] or 0)
-            line += "".join(" %10.2f" % r[p] if r[p] else " %10s" % "-" for p in peers)
+            line += "".join(" %12.2f" % r[p] if r[p] else " %12s" % "-" for p in peers)
             print(line + ("  %8.2f" % r["ratio"] if r["ratio"] else ""))
         alpha, beta, residual = fit(group)
         print("T = %.2f us + bytes / %.2f GB/s, off by %.0f %%"
               % (alpha, 1e-3 / beta if beta > 0 else float("inf"), 100 * residual))
     print()
-    for name in missing + ["Gloo: there is no runner for it yet"]:
+    for name in missing:
         print("not compared: " + name)
 
 
-def main(ranksList, sizes, folder, csvFile=None, jsonFile=None, svgFile=None):
-    medians, peers, missing = collect(pathlib.Path(folder), ranksList, sizes)
+def printCounted(program):
+    instructions, moved = instructionsOf(program), bytesMoved()
+    print("\ncounted, the same in every run:")
+    print("  instructions of an all-reduce of 8 B on one rank, all of the call: "
+          + ("%.0f" % instructions if instructions else "not counted (valgrind)"))
+    if moved:
+        print("  ring all-reduce at 2 ranks, bytes read and written by a rank: %.4f and %.4f of the size" % moved)
+
+
+def main(ranksList, sizes, folder, csvFile=None, jsonFile=None, svgFile=None, isQuick=False):
+    medians, peers, missing = collect(pathlib.Path(folder), ranksList, sizes, QUICK_ROUNDS if isQuick else ROUNDS)
     rows = rowsOf(medians, peers)
     printTable(rows, peers, missing)
+    program = pathlib.Path(folder) / "ours"
+    printCounted(program)
+    print("\n" + targets.table(targets.verdicts(rows, memoryOf(program))))
     if csvFile:
         with open(csvFile, "w", encoding="utf-8") as file:
             file.write(",".join(rows[0]) + "\n")

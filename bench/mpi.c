@@ -1,7 +1,7 @@
 //===- mpi.c - The collectives of Host.cpp by an MPI ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// usage: mpirun -n RANKS mpi BATCHES BYTES...
+// usage: mpirun -n RANKS mpi BATCHES OPERATIONS BYTES...   (see Host.cpp)
 //
 // The same batches and the same lines; there are no floors among them.
 //
@@ -15,9 +15,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, BROADCAST, ALLTOALL, NUM_OPS };
+enum {
+  ALLREDUCE,
+  ALLGATHER,
+  REDUCE_SCATTER,
+  BROADCAST,
+  ALLTOALL,
+  REDUCE,
+  GATHER,
+  SCATTER,
+  SENDRECV,
+  NUM_OPS
+};
 static const char *const names[] = {"allreduce", "allgather", "reduce_scatter",
-                                    "broadcast", "alltoall"};
+                                    "broadcast", "alltoall",  "reduce",
+                                    "gather",    "scatter",   "sendrecv"};
 static const double batch_seconds = 0.002;
 static int rank, ranks;
 static float *in, *out;
@@ -41,6 +53,20 @@ static void once(int op, int count) {
   case ALLTOALL:
     MPI_Alltoall(in, part, MPI_FLOAT, out, part, MPI_FLOAT, world);
     break;
+  case REDUCE:
+    MPI_Reduce(in, out, count, MPI_FLOAT, MPI_SUM, 0, world);
+    break;
+  case GATHER:
+    MPI_Gather(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, world);
+    break;
+  case SCATTER:
+    MPI_Scatter(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, world);
+    break;
+  case SENDRECV:
+    MPI_Sendrecv(in, count, MPI_FLOAT, (rank + 1) % ranks, 0, out, count,
+                 MPI_FLOAT, (rank + ranks - 1) % ranks, 0, world,
+                 MPI_STATUS_IGNORE);
+    break;
   }
 }
 
@@ -57,6 +83,17 @@ static double batch(int op, int count, int iterations) {
 static int compare(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
+}
+
+/* Whether a list with commas has the name; it has every one if it is "all". */
+static int isListed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  if (strcmp(list, "all") == 0)
+    return 1;
+  for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+    if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
+      return 1;
+  return 0;
 }
 
 static float *allocate(size_t bytes) {
@@ -88,19 +125,21 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int batches = argc > 1 ? atoi(argv[1]) : 0;
   size_t most = 0;
-  if (argc < 3 || batches < 1)
+  if (argc < 4 || batches < 1)
     MPI_Abort(MPI_COMM_WORLD, 2);
   pin();
-  for (int i = 2; i < argc; ++i)
+  for (int i = 3; i < argc; ++i)
     if (strtoull(argv[i], NULL, 10) > most)
       most = strtoull(argv[i], NULL, 10);
   in = allocate(most);
   out = allocate(most);
   double *seconds = malloc(sizeof(double) * (size_t)batches);
-  for (int i = 2; i < argc; ++i) {
+  for (int i = 3; i < argc; ++i) {
     size_t bytes = strtoull(argv[i], NULL, 10);
     int count = (int)(bytes / sizeof(float));
     for (int op = 0; op < NUM_OPS; ++op) {
+      if (!isListed(argv[2], names[op]))
+        continue;
       double each = batch(op, count, 2);
       int iterations = (int)(batch_seconds / (each > 1e-8 ? each : 1e-8));
       iterations = iterations < 1 ? 1 : iterations > 20000 ? 20000 : iterations;
