@@ -118,7 +118,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
   }
   VerifiedRings verified = verifiedRings(ranks);
-  bool isSmall = !(plan.flags & COLL_PLAN_VCOUNTS) &&
+  bool isSmall = !isBulk && !(plan.flags & COLL_PLAN_VCOUNTS) &&
                  maxMessage <= smallUnits &&
                  rings.smallSlots >= verified.smallSlots;
   head->slice_units = isSmall ? smallUnits : rings.slotBytes / unitBytes;

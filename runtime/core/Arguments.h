@@ -50,6 +50,12 @@ public:
   /// COLL_INVALID names what is wrong with it.
   Status fill(const coll_call &call);
 
+  /// From the next fill on: no small slots; the same on all ranks.
+  void useBulk(bool bulk) {
+    isShaped &= bulk == isBulk;
+    isBulk = bulk;
+  }
+
   coll_args &args() { return *head; }
   bool isInPlace() const { return head->flags & COLL_ARGS_IN_PLACE; }
 
@@ -107,6 +113,7 @@ private:
   std::vector<PartRange> ranges;
   bool isPlain = false;  ///< no scalars, and packed buffers of equal parts
   bool isPlaced = false; ///< *head holds buffers that have been checked
+  bool isBulk = false;   ///< no small slots
   bool isShaped = false; ///< *head holds the shape of a call with these
   coll_dtype shapedDtype = COLL_I8;
   coll_op shapedOp = COLL_SUM;

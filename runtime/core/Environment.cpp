@@ -125,6 +125,20 @@ Status RingSizes::check() const {
   return Status::ok();
 }
 
+static Status readSelection(Selection &selection) {
+  for (const char *collective : kStandardCollectives) {
+    std::string name = "COLL_";
+    for (const char *c = collective; *c; ++c)
+      name += *c == '_' ? '_' : char(*c - 'a' + 'A');
+    if (std::string value = text(name.c_str()); !value.empty())
+      COLL_TRY(selection.addVariable(collective, name, value));
+  }
+  if (std::string path = text("COLL_TUNE"); !path.empty())
+    COLL_TRY(selection.addFile(path));
+  selection.addBuiltIn();
+  return Status::ok();
+}
+
 Status readEnvironment(Environment &environment) {
   Environment env;
   COLL_TRY(readInteger("COLL_SLOT_BYTES", 0, UINT32_MAX, env.rings.slotBytes));
@@ -152,6 +166,7 @@ Status readEnvironment(Environment &environment) {
   COLL_TRY(readChoice("COLL_TRANSPORT", {"shm"}, transport)
                .withContext("transports of this version"));
 
+  COLL_TRY(readSelection(env.selection));
   // Not TMPDIR and not XDG_RUNTIME_DIR: launchers give these to some ranks and
   // not to others, which would then wait at different doors.
   env.directory = text("COLL_DIR");

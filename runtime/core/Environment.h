@@ -15,6 +15,9 @@
 //   COLL_NT            0 | 1 | auto: stores past the caches (default: as
 //                      rank 0 measures)
 //   COLL_TRANSPORT     shm
+//   COLL_TUNE          file of rules from which the standard collectives choose
+//   COLL_ALLREDUCE and the like (COLL_ and the collective's name)
+//                      SCHEDULE or SCHEDULE:PROTOCOL; see Selection.h
 //   COLL_DIR           directory for rendezvous       (default /tmp/coll-UID)
 //   COLL_SECRET, COLL_TRUSTED_NETWORK                 (rendezvous over TCP)
 // and the variables of the launchers, see Launcher.
@@ -24,6 +27,7 @@
 #define COLL_RUNTIME_CORE_ENVIRONMENT_H
 
 #include "coll/abi.h"
+#include "runtime/core/Selection.h"
 #include "runtime/core/Status.h"
 
 #include <array>
@@ -38,7 +42,7 @@ inline constexpr int kMaxRanks = 65536;
 struct RingSizes {
   uint32_t slotBytes = 64 << 10; ///< payload of a bulk slot, multiple of 64
   uint32_t slots = 4;            ///< power of two, 1 .. COLL_MAX_SLOTS
-  uint32_t smallBytes = 1 << 10; ///< payload of a small slot, multiple of 16
+  uint32_t smallBytes = 2 << 10; ///< payload of a small slot, multiple of 16
   uint32_t smallSlots = 8;       ///< power of two, 1 .. COLL_MAX_SLOTS
 
   /// Says which bound is broken.
@@ -57,6 +61,7 @@ struct Environment {
   std::optional<uint32_t> spin;                       ///< COLL_SPIN, if set
   std::optional<uint32_t> isa;                        ///< COLL_ISA_*, if set
   std::optional<bool> nonTemporal;                    ///< COLL_NT, if set
+  Selection selection;   ///< COLL_TUNE, COLL_ALLREDUCE and the like
   std::string directory; ///< for rendezvous sockets; may not exist yet
   std::string secret;    ///< COLL_SECRET or ""
   bool trustedNetwork = false;

@@ -6,7 +6,6 @@
 #include "runtime/core/StreamProbe.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace coll {
 
@@ -41,29 +40,6 @@ uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
 //===----------------------------------------------------------------------===//
 // Launch
 //===----------------------------------------------------------------------===//
-
-/// Holds the lane for one call.
-class Lane::Occupancy {
-public:
-  explicit Occupancy(Lane &lane)
-      : lane(lane),
-        isOurs(lane.occupied.exchange(1, std::memory_order_acquire) == 0) {}
-  ~Occupancy() {
-    if (isOurs)
-      lane.occupied.store(0, std::memory_order_release);
-  }
-  /// COLL_OVERLAP, which ends the communicator, if another call holds it.
-  /// `what` is done with the plan or contract `name`: "launched".
-  Status check(const char *name, const char *what) const {
-    return isOurs ? Status::ok() : overlap(name, what);
-  }
-
-private:
-  Status overlap(const char *name, const char *what) const;
-
-  Lane &lane;
-  bool isOurs;
-};
 
 Status Lane::Occupancy::overlap(const char *name, const char *what) const {
   return lane.communicator.failWith(Status::error(
@@ -138,11 +114,11 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
   COLL_TRY(occupancy.check(plan.name, "launched"));
-  return launchHeld(plan, call, stream);
+  return launchHeld(plan, call, stream, /*bulk=*/false);
 }
 
 Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
-                        coll_stream stream) {
+                        coll_stream stream, bool bulk) {
   if (stream)
     return Status::error(COLL_INVALID,
                          "plan '%s' runs on the host: its stream is NULL",
@@ -150,6 +126,7 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
   COLL_TRY(enter(plan, call));
   Member &member = *last.member;
   Arguments &arguments = member.arguments();
+  arguments.useBulk(bulk);
   COLL_TRY(arguments.fill(call));
   if (!member.isConnected())
     COLL_TRY(communicator.failWith(links.offer(member.channels())));
@@ -314,63 +291,6 @@ Status Lane::use(const coll_plan &plan) {
   used.push_back(loaded);
   found = {};
   return Status::ok();
-}
-
-static bool fits(const coll_plan &plan, const StandardContract &contract) {
-  return std::strcmp(plan.contract, contract.name) == 0 && plan.nbufs == 2 &&
-         plan.nscalars == 0 && plan.nlaunch == contract.nlaunch &&
-         (bool(plan.reduces) == contract.reduces || contract.anyType) &&
-         bool(plan.flags & COLL_PLAN_VCOUNTS) == contract.vectorCounts;
-}
-
-/// Chooses by what all ranks share; null: there is no plan of this contract.
-LanePlan *Lane::best(const StandardContract &contract, uint64_t bytes,
-                     const coll_call &call) const {
-  LanePlan *result = nullptr;
-  uint64_t least = UINT64_MAX;
-  for (LanePlan *loaded : used) {
-    const coll_plan &plan = loaded->plan();
-    if (!fits(plan, contract))
-      continue;
-    // Outside of all ranges the nearest one serves.  Another plan's lack of a
-    // kernel is no reason to fail while there is one that has it.
-    uint64_t high = plan.sizes_hi ? plan.sizes_hi : UINT64_MAX;
-    uint64_t distance = bytes < plan.sizes_lo ? plan.sizes_lo - bytes
-                        : bytes >= high       ? bytes - high + 1
-                                              : 0;
-    if (contract.vectorCounts)
-      distance = 0; // bytes differ from rank to rank
-    coll_dtype dtype = call.dtype;
-    coll_op op = call.op;
-    if (contract.anyType ? !loaded->servesAllRanksWith(dtype, op)
-                         : !loaded->servesAllRanks(dtype, op))
-      distance = UINT64_MAX - 1;
-    if (distance < least) {
-      least = distance;
-      result = loaded;
-    }
-  }
-  return result;
-}
-
-Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
-                        coll_call call, coll_stream stream) {
-  COLL_TRY(checkUsable());
-  Occupancy occupancy(*this);
-  COLL_TRY(occupancy.check(contract.name, "launched"));
-  if (found.contract != contract.name || found.bytes != bytes ||
-      found.dtype != call.dtype || found.op != call.op)
-    found = {contract.name, bytes, call.dtype, call.op,
-             best(contract, bytes, call)};
-  LanePlan *chosen = found.plan;
-  if (!chosen)
-    return Status::error(COLL_NO_PLAN,
-                         "no plan for %s is in use on this communicator "
-                         "(coll_use adds one, coll_launch takes any)",
-                         contract.name);
-  if (contract.anyType && !chosen->servesAllRanks(call.dtype, call.op))
-    (void)chosen->servesAllRanksWith(call.dtype, call.op);
-  return launchHeld(chosen->plan(), call, stream);
 }
 
 } // namespace coll

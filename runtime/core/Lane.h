@@ -26,6 +26,7 @@
 #include "runtime/core/LanePlan.h"
 #include "runtime/core/Workers.h"
 
+#include <set>
 #include <unordered_map>
 
 namespace coll {
@@ -86,9 +87,11 @@ private:
   class Occupancy;
   Status checkUsable();
   Status launchHeld(const coll_plan &plan, const coll_call &call,
-                    coll_stream stream);
-  LanePlan *best(const StandardContract &contract, uint64_t bytes,
-                 const coll_call &call) const;
+                    coll_stream stream, bool bulk);
+  struct Found;
+  Status best(const StandardContract &contract, const coll_call &call,
+              Found &result) const;
+  void explain(const StandardContract &contract);
   Status enter(const coll_plan &plan, const coll_call &call);
   Status choose(const coll_plan &plan, const coll_call &call);
   Status find(const coll_plan &plan, LanePlan *&result);
@@ -127,12 +130,40 @@ private:
     coll_dtype dtype = COLL_I8;
     coll_op op = COLL_SUM;
     LanePlan *plan = nullptr;
+    const SelectionRule *rule = nullptr; ///< null: the plan's `sizes`
+    bool isBulk = false;
+    bool isExplained = true; ///< at COLL_DEBUG=INFO
   } found;
+  /// What has been said of choices so far.
+  std::set<std::string> explained;
   std::vector<size_t> countMemory;
   uint32_t launchSig = 0; ///< of the launch on the board
   /// Whose texts the board's records hold, in their order.
   std::array<const Member *, kBoardRecords> recorded = {};
   Workers workers; // ended first
+};
+
+/// Holds the lane for one call.
+class Lane::Occupancy {
+public:
+  explicit Occupancy(Lane &lane)
+      : lane(lane),
+        isOurs(lane.occupied.exchange(1, std::memory_order_acquire) == 0) {}
+  ~Occupancy() {
+    if (isOurs)
+      lane.occupied.store(0, std::memory_order_release);
+  }
+  /// COLL_OVERLAP, which ends the communicator, if another call holds it.
+  /// `what` is done with the plan or contract `name`: "launched".
+  Status check(const char *name, const char *what) const {
+    return isOurs ? Status::ok() : overlap(name, what);
+  }
+
+private:
+  Status overlap(const char *name, const char *what) const;
+
+  Lane &lane;
+  bool isOurs;
 };
 
 } // namespace coll

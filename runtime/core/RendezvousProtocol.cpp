@@ -55,6 +55,7 @@ Hello Hello::own(const MeetingRequest &request) {
   // Without any, this rank's lane will say so.
   (void)chooseIsa(request.env->isa, hello.isa);
   hello.cpus = request.env->cpus;
+  hello.selection = request.env->selection.digest();
   return hello;
 }
 
@@ -63,7 +64,7 @@ std::vector<std::byte> Hello::encode() const {
   writer.write<uint32_t>(version).write<int32_t>(rank).write<int32_t>(nranks);
   writeProcess(writer, process);
   writer.writeBytes(host).write<uint32_t>(quotaCores).write<uint32_t>(isa);
-  writer.writeBytes(std::as_bytes(std::span(cpus)));
+  writer.writeBytes(std::as_bytes(std::span(cpus))).write<uint64_t>(selection);
   return takeBytes(writer);
 }
 
@@ -80,6 +81,7 @@ bool Hello::decode(std::span<const std::byte> bytes, Hello &hello) {
   hello.quotaCores = reader.read<uint32_t>();
   hello.isa = reader.read<uint32_t>();
   reader.readBytes(std::as_writable_bytes(std::span(hello.cpus)));
+  hello.selection = reader.read<uint64_t>();
   return reader.finish() && hello.isa < COLL_NUM_ISAS;
 }
 

@@ -13,7 +13,7 @@ namespace coll {
 
 /// Changes with anything that ranks of one job must agree on: the messages
 /// below, Board's layout, the ABI.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 enum RendezvousKind : uint16_t {
   HelloKind = 1,
@@ -42,6 +42,7 @@ struct Hello {
   uint32_t quotaCores = 0;
   uint32_t isa = 0; ///< COLL_ISA_* of the best kernels that it runs
   CpuMask cpus = {};
+  uint64_t selection = 0; ///< Selection::digest()
 
   static Hello own(const MeetingRequest &request);
   std::vector<std::byte> encode() const;

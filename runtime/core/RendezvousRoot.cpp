@@ -124,6 +124,15 @@ Status Root::checkHello(const Hello &hello) const {
     return Status::error(COLL_INVALID,
                          "a process (pid %d) says that it is rank %d of %d",
                          hello.process.pid, hello.rank, hello.nranks);
+  uint64_t own = guests[0].hello.selection;
+  if (hello.selection != own)
+    return Status::error(COLL_INVALID,
+                         "rank %d chooses schedules by another table than rank "
+                         "0: digest %016llx, not %016llx (COLL_TUNE, or "
+                         "COLL_ALLREDUCE and the like, are not the same on all "
+                         "ranks)",
+                         hello.rank, (unsigned long long)hello.selection,
+                         (unsigned long long)own);
   const Guest &same = guests[size_t(hello.rank)];
   if (same.isIn)
     return Status::error(COLL_INVALID,

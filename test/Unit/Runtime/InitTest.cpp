@@ -327,6 +327,20 @@ TEST_F(InitTest, TooFewDescriptorsAreAnErrorForAll) {
   }
 }
 
+TEST_F(InitTest, RanksWithOtherTablesAreRefused) {
+  coll_id id;
+  ASSERT_EQ(coll_make_id(&id), COLL_OK);
+  auto results = asProcesses(3, [&](int rank) -> std::string {
+    setenv("COLL_ALLREDUCE", rank == 2 ? "one" : "another", 1);
+    coll_comm *comm;
+    coll_status status = coll_comm_init(&comm, 3, &id, rank, nullptr);
+    return status == COLL_INVALID ? coll_last_error() : "no error";
+  });
+  for (const std::string &result : results)
+    expectContains(result, "rank 2 chooses schedules by another table than "
+                           "rank 0: digest ");
+}
+
 TEST_F(InitTest, RankZerosRingSizesHold) {
   coll_id id;
   ASSERT_EQ(coll_make_id(&id), COLL_OK);
@@ -347,7 +361,7 @@ TEST_F(InitTest, RankZerosRingSizesHold) {
   std::ifstream log(directory.path() + "/log1");
   std::string text((std::istreambuf_iterator<char>(log)), {});
   expectContains(text, "rank 1 of 2: id ");
-  expectContains(text, "rings of 8 x 65536 and 8 x 1024 bytes");
+  expectContains(text, "rings of 8 x 65536 and 8 x 2048 bytes");
   expectContains(text, "rank 0's ring sizes hold");
 }
 

@@ -5,7 +5,9 @@
 #include "runtime/core/Isa.h"
 #include "runtime/core/Lane.h"
 
+#include <cstdio>
 #include <thread>
+#include <unistd.h>
 
 using namespace coll::test;
 
@@ -96,6 +98,92 @@ TEST(Standard, PicksPlansBySize) {
   expectPlan(2000, "small_ring"); // between the two, and nearer to the first
   expectPlan(15000, "large_ring");
   expectPlan(100000, "large_ring");
+}
+
+/// What rank 0 runs is told by a rank that launches something else.
+static void expectAllreduceBy(std::vector<HandPlan *> plans, HandPlan &other,
+                              size_t count, const char *name) {
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    for (HandPlan *plan : plans)
+      ASSERT_EQ(coll_use(comm, &plan->plan()), COLL_OK) << coll_last_error();
+    std::vector<int32_t> in(count + 1), out(count + 1);
+    Call call;
+    call.in(in.data()).out(out.data()).count(count + 1);
+    coll_status status = rank == 0
+                             ? coll_allreduce(in.data(), out.data(), count,
+                                              COLL_I32, COLL_SUM, comm, nullptr)
+                             : coll_launch(&other.plan(), call, comm, nullptr);
+    EXPECT_EQ(status, COLL_MISMATCH);
+    expectContains(errorOf(comm).text,
+                   std::string("rank 0: allreduce by ") + name);
+  });
+}
+
+TEST(Standard, RulesComeBeforeSizes) {
+  Schedule rings[3] = {ringAllreduce(2), ringAllreduce(2), ringAllreduce(2)};
+  rings[0].name = "mine";
+  rings[0].sizesHigh = 4096;
+  rings[1].name = "std_allreduce_ring";
+  rings[2].name = "other";
+  HandPlan mine({rings[0]}), standard({rings[1]}), other({rings[2]});
+  // What the application says of its plan comes before what is built in...
+  expectAllreduceBy({&standard, &mine}, other, 16, "mine");
+  expectAllreduceBy({&mine, &standard}, other, 4096, "std_allreduce_ring");
+  expectAllreduceBy({&standard, &mine, &other}, mine, 4096, "other");
+  // ... and after what the environment says.
+  {
+    Variables variables(
+        std::map<std::string, std::string>{{"COLL_ALLREDUCE", "other:bulk"}});
+    expectAllreduceBy({&mine, &standard, &other}, mine, 16, "other");
+  }
+  std::string path =
+      testing::TempDir() + "coll-rules-" + std::to_string(getpid()) + ".tune";
+  FILE *file = fopen(path.c_str(), "w");
+  ASSERT_TRUE(file);
+  fputs("coll-tune 1\nallreduce 2 any 0..64 absent auto\n"
+        "allreduce 2 any 0..64 other auto\n",
+        file);
+  fclose(file);
+  Variables variables(std::map<std::string, std::string>{{"COLL_TUNE", path}});
+  expectAllreduceBy({&mine, &standard, &other}, mine, 15, "other");
+  expectAllreduceBy({&mine, &standard, &other}, other, 16, "mine");
+  unlink(path.c_str());
+}
+
+TEST(Standard, BulkSlotsOnRequest) {
+  // The same plan over small slots, bulk slots and small slots again.
+  Variables variables(
+      std::map<std::string, std::string>{{"COLL_ALLREDUCE", "ring:bulk"}});
+  Schedule schedule = ringAllreduce(2);
+  schedule.name = "ring";
+  HandPlan ring({schedule});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    ASSERT_EQ(coll_use(comm, &ring.plan()), COLL_OK);
+    std::vector<int32_t> in = inputOf(rank, 5), out(5);
+    for (int round = 0; round != 20; ++round) {
+      checkAllreduce(ring.plan(), rank, comm, 5);
+      ASSERT_EQ(coll_allreduce(in.data(), out.data(), 5, COLL_I32, COLL_SUM,
+                               comm, nullptr),
+                COLL_OK)
+          << coll_last_error();
+      EXPECT_TRUE(out == sumOf(2, 5));
+    }
+  });
+}
+
+TEST(Standard, VariablesNamePlansInUse) {
+  Variables variables(
+      std::map<std::string, std::string>{{"COLL_ALLREDUCE", "absent"}});
+  HandPlan ring({ringAllreduce(1)});
+  onThreads(1, [&](int, coll_comm *comm) {
+    ASSERT_EQ(coll_use(comm, &ring.plan()), COLL_OK);
+    int32_t in = 1, out = 0;
+    EXPECT_EQ(coll_allreduce(&in, &out, 1, COLL_I32, COLL_SUM, comm, nullptr),
+              COLL_NO_PLAN);
+    expectContains(coll_last_error(), "COLL_ALLREDUCE names schedule 'absent', "
+                                      "which is not in use for this call of "
+                                      "allreduce (there are ");
+  });
 }
 
 TEST(Standard, SaysWhatIsMissing) {

@@ -1,0 +1,152 @@
+//===- LaneChoice.cpp - Which plan a standard collective runs -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// In this order, and by values that all ranks share:
+//
+//   1. rules of variables and files (Selection.h) whose schedule is in use
+//   2. a plan of the application's whose `sizes` hold the bytes
+//   3. built-in rules, for the plans of coll_use_standard
+//   4. the plan whose `sizes` are nearest
+//
+// A plan serves only if all ranks have a kernel for the call.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Lane.h"
+
+#include <cstring>
+
+namespace coll {
+
+static bool fits(const coll_plan &plan, const StandardContract &contract) {
+  return std::strcmp(plan.contract, contract.name) == 0 && plan.nbufs == 2 &&
+         plan.nscalars == 0 && plan.nlaunch == contract.nlaunch &&
+         (bool(plan.reduces) == contract.reduces || contract.anyType) &&
+         bool(plan.flags & COLL_PLAN_VCOUNTS) == contract.vectorCounts;
+}
+
+static bool serves(const LanePlan &loaded, const StandardContract &contract,
+                   const coll_call &call) {
+  coll_dtype dtype = call.dtype;
+  coll_op op = call.op;
+  return contract.anyType ? loaded.servesAllRanksWith(dtype, op)
+                          : loaded.servesAllRanks(dtype, op);
+}
+
+/// How far the bytes are from those that a plan is for.
+static uint64_t distanceTo(const coll_plan &plan, uint64_t bytes) {
+  uint64_t high = plan.sizes_hi ? plan.sizes_hi : UINT64_MAX;
+  return bytes < plan.sizes_lo ? plan.sizes_lo - bytes
+         : bytes >= high       ? bytes - high + 1
+                               : 0;
+}
+
+static bool isStandard(const coll_plan &plan) {
+  return std::string_view(plan.name).starts_with(kStandardPrefix);
+}
+
+Status Lane::best(const StandardContract &contract, const coll_call &call,
+                  Found &result) const {
+  // Bytes of v-collectives differ from rank to rank.
+  uint64_t bytes = contract.vectorCounts ? 0 : result.bytes;
+  uint64_t least = UINT64_MAX;
+  std::string names;
+  for (LanePlan *loaded : used) {
+    const coll_plan &plan = loaded->plan();
+    if (!fits(plan, contract))
+      continue;
+    names += (names.empty() ? "" : ", ") + std::string(plan.name);
+    // Another plan's lack of a kernel is no reason to fail while there is one
+    // that has it.  Of two, the application's own is taken.
+    uint64_t distance = contract.vectorCounts ? 0 : distanceTo(plan, bytes);
+    if (!serves(*loaded, contract, call))
+      distance = UINT64_MAX - 1;
+    bool isFirst = distance < least;
+    bool isOwn = distance == least && result.plan &&
+                 isStandard(result.plan->plan()) && !isStandard(plan);
+    if (isFirst || isOwn) {
+      least = distance;
+      result.plan = loaded;
+    }
+  }
+  if (!result.plan)
+    return Status::ok();
+  bool hasOwnPlan = least == 0 && !isStandard(result.plan->plan());
+  uint32_t ranks = uint32_t(communicator.size());
+  bool ownCores = ranks <= communicator.hostCores();
+  using Source = SelectionRule::Source;
+  for (const SelectionRule &rule :
+       communicator.environment().selection.rules()) {
+    if (!rule.applies(contract.name, ranks, ownCores, bytes) ||
+        (rule.source == Source::BuiltIn && hasOwnPlan))
+      continue;
+    for (LanePlan *loaded : used)
+      if (fits(loaded->plan(), contract) &&
+          rule.schedule == loaded->plan().name &&
+          serves(*loaded, contract, call)) {
+        result.plan = loaded;
+        result.rule = &rule;
+        result.isBulk = rule.isBulk;
+        return Status::ok();
+      }
+    if (rule.source == Source::Variable)
+      return Status::error(COLL_NO_PLAN,
+                           "%s names schedule '%s', which is not in use for "
+                           "this call of %s (there are %s)",
+                           rule.origin.c_str(), rule.schedule.c_str(),
+                           contract.name, names.c_str());
+  }
+  return Status::ok();
+}
+
+/// Once for every distinct choice, at COLL_DEBUG=INFO, after a launch.
+void Lane::explain(const StandardContract &contract) {
+  found.isExplained = true;
+  const Member &member = *last.member;
+  const coll_args &args = last.member->arguments().args();
+  bool isSmall = args.flags & COLL_ARGS_SMALL;
+  bool ownCores = uint32_t(communicator.size()) <= communicator.hostCores();
+  std::string text = format(
+      "%s by schedule '%s' over %s slots%s, %u channels out, %u in, %u blocks "
+      "(%s; %d ranks, %s)",
+      contract.name, found.plan->plan().name, isSmall ? "small" : "bulk",
+      args.flags & COLL_ARGS_STREAM_SLOTS ? " past the caches" : "",
+      member.rankClass().nsend * member.plan().ranks().instances,
+      member.rankClass().nrecv * member.plan().ranks().instances,
+      member.blocks(),
+      found.rule ? found.rule->origin.c_str() : "by the `sizes` of its mapping",
+      communicator.size(), ownCores ? "a core each" : "more ranks than cores");
+  if (explained.insert(text).second)
+    communicator.info("from %llu bytes: %s", (unsigned long long)found.bytes,
+                      text.c_str());
+}
+
+Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
+                        coll_call call, coll_stream stream) {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  COLL_TRY(occupancy.check(contract.name, "launched"));
+  if (found.contract != contract.name || found.bytes != bytes ||
+      found.dtype != call.dtype || found.op != call.op) {
+    Found next = {contract.name, bytes, call.dtype, call.op};
+    found = {};
+    COLL_TRY(best(contract, call, next));
+    next.isExplained = communicator.environment().debug != DebugLevel::Info;
+    found = next;
+  }
+  LanePlan *chosen = found.plan;
+  if (!chosen)
+    return Status::error(COLL_NO_PLAN,
+                         "no plan for %s is in use on this communicator "
+                         "(coll_use adds one, coll_use_standard those of the "
+                         "library, coll_launch takes any)",
+                         contract.name);
+  if (contract.anyType && !chosen->servesAllRanks(call.dtype, call.op))
+    (void)chosen->servesAllRanksWith(call.dtype, call.op);
+  COLL_TRY(launchHeld(chosen->plan(), call, stream, found.isBulk));
+  if (!found.isExplained)
+    explain(contract);
+  return Status::ok();
+}
+
+} // namespace coll
