@@ -1,0 +1,159 @@
+//===- Barriers.cpp - Threads that meet -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Hooks.h"
+#include "State.h"
+
+#include <algorithm>
+
+namespace coll::emu {
+
+/// All that any of them did is before all that any does next.
+void MachineState::order(const std::vector<Thread *> &threads) {
+  auto joined = std::make_shared<Times>();
+  const Times *before = nullptr;
+  for (Thread *thread : threads) {
+    if (thread->base.get() != before)
+      raise(*joined, thread->base);
+    before = thread->base.get();
+    raise(*joined, thread->slot, thread->time);
+  }
+  Clock clock = std::move(joined);
+  for (Thread *thread : threads) {
+    thread->base = clock;
+    ++thread->time;
+  }
+}
+
+void MachineState::completeBarrier(Meeting &meeting) {
+  std::vector<Thread *> threads = std::move(meeting.arrived);
+  meeting.arrived.clear();
+  meeting.expected = 0;
+  meeting.result = meeting.votes;
+  meeting.votes = 0;
+  order(threads);
+  for (Thread *thread : threads)
+    unblock(*thread);
+  idle = 0;
+}
+
+void MachineState::barrier(uint32_t id, uint32_t count, bool isAligned,
+                           bool waits, uint32_t site, bool vote) {
+  Thread *self = current;
+  Block &block = *self->block;
+  self->site = site;
+  if (id >= kBarriers) {
+    report(ReportKind::Unsupported, site, 0,
+           "there is no barrier " + std::to_string(id) + "\n  " +
+               describe(*self, site));
+    hasFailed = true;
+    yield();
+  }
+  Meeting &meeting = block.barriers[id];
+  uint32_t expected = count ? count : block.numThreads;
+  for (Thread *other : meeting.arrived)
+    if (isAligned && other->lane / 32 == self->lane / 32 && other->site != site)
+      report(ReportKind::DivergentBarrier, other->site, site,
+             "threads of one warp meet at two places\n  " +
+                 describe(*other, other->site) + "\n  " +
+                 describe(*self, site));
+  if (!meeting.arrived.empty() && meeting.expected != expected)
+    report(ReportKind::DivergentBarrier, meeting.site, site,
+           "threads expect " + std::to_string(meeting.expected) + " and " +
+               std::to_string(expected) + " at one barrier\n  " +
+               describe(*self, site));
+  meeting.site = site;
+  meeting.expected = expected;
+  meeting.arrived.push_back(self);
+  meeting.votes += vote;
+  bool isComplete = meeting.arrived.size() >= expected;
+  if (!isComplete && block.alive < block.numThreads && !count &&
+      meeting.arrived.size() == block.alive) {
+    report(ReportKind::DivergentBarrier, site, 1,
+           "threads of the block have ended without this barrier\n  " +
+               describe(*self, site));
+    isComplete = true;
+  }
+  if (isComplete)
+    completeBarrier(meeting);
+  else if (waits)
+    this->block();
+}
+
+static uint64_t resultOf(const WarpExchange &exchange, uint32_t kind,
+                         uint64_t value, uint32_t self, uint32_t other,
+                         bool &isValid) {
+  isValid = true;
+  uint64_t any = 0, all = ~uint64_t(0), ballot = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (exchange.mask >> lane & 1) {
+      uint64_t v = exchange.values[lane];
+      any |= v;
+      all &= v;
+      if (v)
+        ballot |= uint64_t(1) << lane;
+    }
+  switch (kind) {
+  case kShuffle:
+    isValid = other < 32 && (exchange.mask >> other & 1);
+    return isValid ? exchange.values[other] : value;
+  case kVoteAny:
+    return ballot != 0;
+  case kVoteAll:
+    return ballot == exchange.mask;
+  case kVoteUniform:
+    return ballot == 0 || ballot == exchange.mask;
+  case kVoteBallot:
+    return ballot;
+  case kReduceOr:
+    return any;
+  case kReduceAnd:
+    return all;
+  default:
+    return self;
+  }
+}
+
+uint64_t MachineState::exchange(uint32_t kind, uint32_t mask, uint64_t value,
+                                uint32_t lane, uint32_t clamp, uint32_t site,
+                                bool &isValid) {
+  (void)clamp;
+  Thread *self = current;
+  uint32_t own = self->lane % 32, warp = self->lane / 32;
+  WarpExchange &exchange = self->block->warps[warp];
+  self->site = site;
+  uint32_t present = self->block->numThreads - warp * 32;
+  if (present < 32)
+    mask &= (1u << present) - 1;
+  while (exchange.taken)
+    yield(); // the last exchange has not been left by all
+  if (exchange.arrived && exchange.mask != mask)
+    report(ReportKind::DivergentBarrier, exchange.site, site,
+           "threads of one warp name two masks\n  " + describe(*self, site));
+  exchange.mask = mask;
+  exchange.site = site;
+  exchange.values[own] = value;
+  exchange.arrived |= 1u << own;
+  if ((exchange.arrived & mask) == mask) {
+    exchange.taken = mask;
+    std::vector<Thread *> waiting = std::move(exchange.waiting);
+    exchange.waiting.clear();
+    if (kind == kWarpBarrier) {
+      waiting.push_back(self);
+      order(waiting);
+    }
+    for (Thread *thread : waiting)
+      unblock(*thread);
+    idle = 0;
+  } else {
+    exchange.waiting.push_back(self);
+    block();
+  }
+  uint64_t result = resultOf(exchange, kind, value, own, lane, isValid);
+  exchange.taken &= ~(1u << own);
+  if (!exchange.taken)
+    exchange.arrived = 0;
+  return result;
+}
+
+} // namespace coll::emu

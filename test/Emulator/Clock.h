@@ -1,0 +1,73 @@
+//===- Clock.h - What a thread knows of the others --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Vector clocks, as immutable arrays that threads share: after a barrier all
+// threads of a block point to one. A thread's own time stands beside it. A
+// release publishes time t and then moves to t + 1, so whoever knows (slot, t)
+// knows all that was published with it: most joins end at one comparison.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_TEST_EMULATOR_CLOCK_H
+#define COLL_TEST_EMULATOR_CLOCK_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace coll::emu {
+
+using Times = std::vector<uint32_t>; // by slot
+using Clock = std::shared_ptr<const Times>;
+
+inline bool knows(const Clock &clock, uint32_t slot, uint32_t time) {
+  return clock && slot < clock->size() && (*clock)[slot] >= time;
+}
+
+/// `into` = maximum of both.
+inline void raise(Times &into, const Clock &clock) {
+  if (!clock)
+    return;
+  if (into.size() < clock->size())
+    into.resize(clock->size());
+  for (size_t i = 0, e = clock->size(); i < e; ++i)
+    into[i] = into[i] > (*clock)[i] ? into[i] : (*clock)[i];
+}
+inline void raise(Times &into, uint32_t slot, uint32_t time) {
+  if (into.size() <= slot)
+    into.resize(slot + 1);
+  if (into[slot] < time)
+    into[slot] = time;
+}
+
+/// What a release publishes: all that its thread knew, and the thread's time.
+struct Released {
+  Clock base;
+  uint32_t slot = 0, time = 0; // time 0: nothing
+};
+
+/// Adds what was published to what is known.
+inline void acquire(Clock &known, const Released &released) {
+  if (!released.time || knows(known, released.slot, released.time))
+    return;
+  auto joined =
+      known ? std::make_shared<Times>(*known) : std::make_shared<Times>();
+  if (released.base != known)
+    raise(*joined, released.base);
+  raise(*joined, released.slot, released.time);
+  known = std::move(joined);
+}
+inline void acquire(Clock &known, const Clock &other) {
+  if (!other || other == known)
+    return;
+  if (!known) {
+    known = other;
+    return;
+  }
+  auto joined = std::make_shared<Times>(*known);
+  raise(*joined, other);
+  known = std::move(joined);
+}
+
+} // namespace coll::emu
+
+#endif // COLL_TEST_EMULATOR_CLOCK_H

@@ -1,0 +1,269 @@
+//===- Flags.cpp - Strong operations: what they order, what they may read -===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Synchronisation as PTX defines it. A release pattern on a word is a release
+// operation, or a fence before a strong write; an acquire pattern an acquire
+// operation, or a strong read before a fence. They synchronise when the read
+// takes the value of the write, or one that read-modify-writes made of it, the
+// write and the read are morally strong, and so are the pattern's first and
+// last operation: the *fence's* scope counts, not only that of the store.
+// So each write carries, by the distance of a possible reader, what its release
+// patterns publish that far.
+//
+// A word keeps its last values. A strong load that is not a read-modify-write
+// takes any that no write known to its thread has replaced (causality) and that
+// is not older than what the thread has seen there (coherence). This executes
+// message passing without order, store buffering and independent reads of
+// independent writes; loads never read what has yet to be written (no load
+// buffering).
+//
+//===----------------------------------------------------------------------===//
+
+#include "State.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace coll::emu {
+
+static uint64_t readMemory(uintptr_t address, unsigned bytes) {
+  uint64_t value = 0;
+  memcpy(&value, reinterpret_cast<void *>(address), bytes);
+  return value;
+}
+static void writeMemory(uintptr_t address, uint64_t value, unsigned bytes) {
+  memcpy(reinterpret_cast<void *>(address), &value, bytes);
+}
+
+static Scope distance(const Thread &thread, uint64_t block, int device) {
+  if (thread.block->id == block)
+    return Scope::Cta;
+  return thread.block->launch->device == device ? Scope::Gpu : Scope::Sys;
+}
+
+static bool acquires(Order order) {
+  return order == Order::Acquire || order == Order::AcqRel ||
+         order == Order::SeqCst;
+}
+static bool releases(Order order) {
+  return order == Order::Release || order == Order::AcqRel ||
+         order == Order::SeqCst;
+}
+
+void MachineState::forgetFlags(Region &region, uintptr_t address,
+                               size_t bytes) {
+  for (uintptr_t at = address & ~uintptr_t(3); at < address + bytes; at += 4) {
+    Cell &cell = region.cell(at);
+    if (!cell.hasHistory)
+      continue;
+    cell.hasHistory = false;
+    for (uintptr_t begin = at - 7; begin < at + 4; ++begin)
+      if (auto it = flags.find(begin); it != flags.end() &&
+                                       begin + it->second.bytes > address &&
+                                       begin < address + bytes)
+        flags.erase(it);
+  }
+}
+
+/// The word's history, which ends with what memory holds: values of other
+/// processes and of weak stores begin it anew.
+static Flag &flagAt(MachineState &state, Region &region, uintptr_t address,
+                    unsigned bytes) {
+  auto it = state.flags.find(address);
+  if (it == state.flags.end() || it->second.bytes != bytes) {
+    state.forgetFlags(region, address, bytes);
+    for (uintptr_t at = address & ~uintptr_t(3); at < address + bytes; at += 4)
+      region.cell(at).hasHistory = true;
+    it = state.flags.emplace(address, Flag()).first;
+    it->second.bytes = uint8_t(bytes);
+  }
+  Flag &flag = it->second;
+  uint64_t value = readMemory(address, bytes);
+  if (flag.writes.empty() || flag.writes.back().value != value) {
+    flag.writes.clear();
+    FlagWrite write;
+    write.value = value;
+    write.sequence = flag.nextSequence++;
+    flag.writes.push_back(std::move(write));
+  }
+  return flag;
+}
+
+/// Whether a read of the write happens before the current thread goes on: then
+/// so does the write (causality order contains observation, then base
+/// causality).
+static bool isObserved(const FlagWrite &write) {
+  return std::any_of(write.readers.begin(), write.readers.end(),
+                     [](auto &reader) {
+                       return knows(current->base, reader.first, reader.second);
+                     });
+}
+
+/// Which of the word's writes the load may take, and by the seed does.
+static FlagWrite &chooseWrite(MachineState &state, Flag &flag) {
+  size_t last = flag.writes.size() - 1, oldest = last;
+  if (!state.options.staleReads || last == 0 || !state.draw(4))
+    return flag.writes[last];
+  auto seen = flag.seen.find(current->slot);
+  uint64_t floor = seen == flag.seen.end() ? 0 : seen->second;
+  while (oldest > 0) {
+    const FlagWrite &newer = flag.writes[oldest];
+    if (newer.slot == current->slot || newer.sequence <= floor ||
+        knows(current->base, newer.slot, newer.time) || isObserved(newer))
+      break;
+    --oldest;
+  }
+  return flag.writes[oldest + state.draw() % (last - oldest + 1)];
+}
+
+/// What the current thread learns from a write that it has read.
+static void learn(FlagWrite &write, Order order, Scope scope) {
+  Scope far = distance(*current, write.block, write.device);
+  if (write.scope < far || scope < far)
+    return; // not morally strong
+  if (write.readers.empty() || write.readers.back().first != current->slot)
+    write.readers.emplace_back(current->slot, current->time);
+  for (const Origin &origin : write.origins) {
+    Scope reach = distance(*current, origin.block, origin.device);
+    const Released &released = origin.released[unsigned(reach)];
+    if (acquires(order) && scope >= reach)
+      acquire(current->base, released);
+    acquire(current->pending[unsigned(reach)], released);
+  }
+}
+
+static FlagWrite makeWrite(Flag &flag, uint64_t value, Order order,
+                           Scope scope) {
+  FlagWrite write;
+  write.value = value;
+  write.sequence = flag.nextSequence++;
+  write.slot = current->slot;
+  write.time = current->time;
+  write.block = current->block->id;
+  write.device = current->block->launch->device;
+  write.scope = scope;
+  Origin own;
+  own.slot = write.slot;
+  own.block = write.block;
+  own.device = write.device;
+  for (unsigned reach = 1; reach <= 3; ++reach) {
+    own.released[reach] = current->fenced[reach];
+    if (releases(order) && unsigned(scope) >= reach)
+      own.released[reach] = {current->base, current->slot, current->time};
+  }
+  // A release operation on the word, then a strong write of the same thread.
+  if (!flag.writes.empty() && flag.writes.back().slot == own.slot)
+    for (const Origin &before : flag.writes.back().origins)
+      if (before.slot == own.slot)
+        for (unsigned reach = 1; reach <= 3; ++reach)
+          if (before.released[reach].time > own.released[reach].time)
+            own.released[reach] = before.released[reach];
+  write.origins.push_back(std::move(own));
+  return write;
+}
+
+static void append(Flag &flag, FlagWrite write, Order order) {
+  flag.seen[current->slot] = write.sequence;
+  flag.writes.push_back(std::move(write));
+  if (flag.writes.size() > kHistory)
+    flag.writes.pop_front();
+  if (releases(order))
+    ++current->time;
+}
+
+static Region *begin(MachineState &state, uintptr_t &address, unsigned bytes,
+                     bool isWrite, Scope scope, uint32_t site) {
+  state.step(site, true);
+  if (address % bytes) {
+    state.report(ReportKind::Misaligned, site, 0,
+                 "a strong access to an address that its size does not divide"
+                 "\n  " +
+                     state.describe(*current, site));
+    state.hasFailed = true;
+    state.yield();
+  }
+  Region *region = state.resolve(address, bytes, isWrite, site);
+  state.note(*region, address, bytes, isWrite, scope, site);
+  return region;
+}
+
+uint64_t MachineState::loadFlag(uintptr_t address, unsigned bytes, Order order,
+                                Scope scope, uint32_t site) {
+  Region *region = begin(*this, address, bytes, false, scope, site);
+  Flag &flag = flagAt(*this, *region, address, bytes);
+  FlagWrite &write = chooseWrite(*this, flag);
+  uint64_t &seen = flag.seen[current->slot];
+  if (seen == write.sequence)
+    ++idle;
+  seen = write.sequence;
+  learn(write, order, scope);
+  return write.value;
+}
+
+void MachineState::storeFlag(uintptr_t address, uint64_t value, unsigned bytes,
+                             Order order, Scope scope, uint32_t site) {
+  Region *region = begin(*this, address, bytes, true, scope, site);
+  Flag &flag = flagAt(*this, *region, address, bytes);
+  if (bytes < 8)
+    value &= (uint64_t(1) << (8 * bytes)) - 1;
+  if (flag.writes.back().value != value)
+    idle = 0;
+  writeMemory(address, value, bytes);
+  append(flag, makeWrite(flag, value, order, scope), order);
+}
+
+uint64_t MachineState::modifyFlag(uintptr_t address, unsigned bytes,
+                                  Order order, Scope scope, uint32_t site,
+                                  const Modify &modify) {
+  Region *region = begin(*this, address, bytes, true, scope, site);
+  Flag &flag = flagAt(*this, *region, address, bytes);
+  FlagWrite &before = flag.writes.back();
+  uint64_t old = before.value, value = 0;
+  learn(before, order, scope);
+  flag.seen[current->slot] = before.sequence;
+  if (!modify(old, value)) {
+    ++idle;
+    return old;
+  }
+  if (bytes < 8)
+    value &= (uint64_t(1) << (8 * bytes)) - 1;
+  idle = value == old ? idle + 1 : 0;
+  FlagWrite write = makeWrite(flag, value, order, scope);
+  Scope far = distance(*current, before.block, before.device);
+  if (before.scope >= far && scope >= far)
+    for (const Origin &origin : before.origins)
+      if (origin.slot != current->slot)
+        write.origins.push_back(origin);
+  writeMemory(address, value, bytes);
+  append(flag, std::move(write), order);
+  return old;
+}
+
+void MachineState::fence(Order order, Scope scope) {
+  Thread &self = *current;
+  for (unsigned reach = 1; reach <= unsigned(scope); ++reach)
+    if (acquires(order))
+      acquire(self.base, self.pending[reach]);
+  if (order == Order::SeqCst) {
+    // All of them stand in one order; those of wider scope are in both lists.
+    auto join = [&](int list) {
+      Times &times = scFences[list];
+      acquire(self.base, std::make_shared<const Times>(times));
+      raise(times, self.base);
+      raise(times, self.slot, self.time);
+    };
+    int device = self.block->launch->device;
+    if (scope == Scope::Sys)
+      join(kHost);
+    join(device);
+    if (scope == Scope::Sys)
+      raise(scFences[kHost], self.base);
+  }
+  if (!releases(order))
+    return;
+  for (unsigned reach = 1; reach <= unsigned(scope); ++reach)
+    self.fenced[reach] = {self.base, self.slot, self.time};
+  ++self.time;
+}
+
+} // namespace coll::emu

@@ -1,0 +1,75 @@
+//===- Instrument.h - From NVPTX's input to code of the host ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_TEST_EMULATOR_INSTRUMENT_H
+#define COLL_TEST_EMULATOR_INSTRUMENT_H
+
+#include "Hooks.h"
+#include "Memory.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace llvm {
+class ModuleSlotTracker;
+}
+
+namespace coll::emu {
+
+struct InstrumentedKernel {
+  std::string name, entry; // entry: void (void **params)
+  std::vector<size_t> paramBytes;
+};
+struct Instrumented {
+  std::vector<InstrumentedKernel> kernels;
+  std::vector<std::pair<std::string, size_t>> globals; // name, bytes
+  std::vector<std::pair<std::string, size_t>> constants;
+  size_t sharedBytes = 0;  // of static shared memory
+  bool hasDynamic = false; // dynamic shared memory begins behind it
+};
+
+/// Makes calls of hooks of what a GPU does otherwise than the host. An error
+/// text, empty when all of the module is understood.
+std::string instrument(llvm::Module &module, Instrumented &result);
+
+/// Emits calls of hooks, before one instruction.
+class HookBuilder {
+public:
+  HookBuilder(llvm::Instruction *before, uint32_t site)
+      : b(before), site(site) {}
+
+  llvm::IRBuilder<> b;
+  uint32_t site;
+
+  llvm::CallInst *call(llvm::StringRef name, llvm::Type *result,
+                       llvm::ArrayRef<llvm::Value *> operands);
+  llvm::Value *i32(uint32_t value) { return b.getInt32(value); }
+  llvm::Value *toHost(llvm::Value *pointer); // address space 0
+  llvm::Value *toBits(llvm::Value *value);   // i64
+  llvm::Value *fromBits(llvm::Value *bits, llvm::Type *type);
+  static unsigned bytesOf(llvm::Type *type);
+
+  void weak(llvm::Value *pointer, llvm::Value *bytes, uint32_t flags,
+            uint32_t alignment);
+  /// Vectors: element by element.
+  llvm::Value *strongLoad(llvm::Value *pointer, llvm::Type *type, Order order,
+                          Scope scope);
+  void strongStore(llvm::Value *pointer, llvm::Value *value, Order order,
+                   Scope scope);
+  llvm::Value *modify(llvm::Value *pointer, llvm::Value *operand,
+                      uint32_t operation, Order order, Scope scope);
+  llvm::Value *swap(llvm::Value *pointer, llvm::Value *expected,
+                    llvm::Value *value, Order order, Scope scope);
+  void fence(Order order, Scope scope);
+  llvm::Value *element(llvm::Value *pointer, uint64_t offset);
+};
+
+/// Inline PTX: the instructions that this knows, by their meaning and not by
+/// their text. Replaces the call. An error text for any other.
+std::string lowerPtx(llvm::CallInst *call, uint32_t site);
+
+/// One intrinsic of llvm.nvvm; replaces the call.
+std::string lowerIntrinsic(llvm::CallInst *call, uint32_t site);
+
+} // namespace coll::emu
+
+#endif // COLL_TEST_EMULATOR_INSTRUMENT_H

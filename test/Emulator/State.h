@@ -1,0 +1,112 @@
+//===- State.h - The inside of a machine ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_TEST_EMULATOR_STATE_H
+#define COLL_TEST_EMULATOR_STATE_H
+
+#include "Threads.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace coll::emu {
+
+class MachineState {
+public:
+  Options options;
+  unsigned numDevices = 0;
+  AddressSpace memory;
+  std::unordered_map<uintptr_t, Flag> flags;
+  std::vector<std::shared_ptr<Module>> modules;
+  std::map<LaunchId, std::unique_ptr<LaunchState>> launches;
+  std::map<uint64_t, Stream> streams;
+  std::vector<SlotOwner> slots{1}; // 0: the host
+  Clock hostKnows;
+  uint32_t hostTime = 1;
+  std::map<int, Times> scFences; // fence.sc: by device; kHost: of system scope
+  std::vector<Report> reports;
+  std::set<std::tuple<ReportKind, uint32_t, uint32_t>> reported;
+  bool hasFailed = false;
+
+  // Scheduling
+  Context scheduler;
+  std::vector<Thread *> ready;
+  std::vector<char *> freeStacks;
+  std::vector<std::pair<char *, size_t>> stackChunks;
+  uint64_t random = 1, steps = 0, switches = 0, idle = 0;
+  uint64_t nextBlock = 1;
+  LaunchId nextLaunch = 1;
+  uint64_t favoured = 0, favourUntil = 0;
+
+  ~MachineState();
+
+  uint64_t draw() {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return random;
+  }
+  bool draw(unsigned outOf) { return outOf < 2 || draw() % outOf == 0; }
+
+  // Scheduler.cpp
+  LaunchState *find(LaunchId id) const;
+  bool mayStart(const LaunchState &launch) const;
+  void start(LaunchState &launch);
+  void startBlock(LaunchState &launch, Block &block);
+  void finish(Thread &thread);
+  void finish(LaunchState &launch);
+  Thread *pick();
+  bool runSome(const std::vector<LaunchId> &until);
+  void yield(); // of the current thread, which stays ready
+  void block(); // until unblock()
+  void unblock(Thread &thread);
+  void step(uint32_t site, bool isStrong); // may yield, may never return
+  void idleLoad();
+  [[noreturn]] void leave(); // the current thread never goes on
+  bool isWithin(const std::vector<LaunchId> &until) const;
+  void reportDeadlock();
+
+  // Check.cpp
+  void report(ReportKind kind, uint32_t siteA, uint32_t siteB,
+              const std::string &text);
+  std::string describe(const Thread &thread, uint32_t site) const;
+  std::string describe(const Entry &entry) const;
+  Region *resolve(uintptr_t &address, size_t bytes, bool isWrite,
+                  uint32_t site); // null: reported
+  void note(Region &region, uintptr_t address, size_t bytes, bool isWrite,
+            Scope scope, uint32_t site);
+  void noteHost(uintptr_t address, size_t bytes, bool isWrite);
+
+  // Flags.cpp
+  uint64_t loadFlag(uintptr_t address, unsigned bytes, Order order, Scope scope,
+                    uint32_t site);
+  void storeFlag(uintptr_t address, uint64_t value, unsigned bytes, Order order,
+                 Scope scope, uint32_t site);
+  using Modify = std::function<bool(uint64_t old, uint64_t &value)>;
+  uint64_t modifyFlag(uintptr_t address, unsigned bytes, Order order,
+                      Scope scope, uint32_t site, const Modify &modify);
+  void fence(Order order, Scope scope);
+  void forgetFlags(Region &region, uintptr_t address, size_t bytes);
+
+  // Barriers.cpp
+  void barrier(uint32_t id, uint32_t count, bool isAligned, bool waits,
+               uint32_t site, bool vote = false);
+  void completeBarrier(Meeting &meeting);
+  void order(const std::vector<Thread *> &threads);
+  uint64_t exchange(uint32_t kind, uint32_t mask, uint64_t value, uint32_t lane,
+                    uint32_t clamp, uint32_t site, bool &isValid);
+};
+
+/// The machine and the thread that run now; one OS thread.
+extern thread_local MachineState *machine;
+extern thread_local Thread *current;
+
+const Site &siteOf(uint32_t site); // Module.cpp
+uint32_t addSite(Site site);
+
+std::string toText(const Dim3 &index);
+
+} // namespace coll::emu
+
+#endif // COLL_TEST_EMULATOR_STATE_H
