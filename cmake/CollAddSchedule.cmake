@@ -66,3 +66,15 @@ function(coll_add_schedule target file)
   target_include_directories(${target} PRIVATE "${folder}")
   target_link_libraries(${target} PRIVATE Coll::runtime)
 endfunction()
+
+# coll_add_standard(TARGET RANKS N|A..B ... [DTYPES ...] [OPS ...])
+#
+# Compiles the library's schedules (standard.coll) for these ranks and links them into
+# TARGET, which includes "coll/use_standard.h" and calls coll_use_standard.
+function(coll_add_standard target)
+  set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/standard.coll")
+  if(NOT EXISTS "${file}") # the source tree
+    set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../lib/Library/standard.coll")
+  endif()
+  coll_add_schedule(${target} "${file}" ${ARGN})
+endfunction()

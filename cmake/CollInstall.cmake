@@ -24,8 +24,10 @@ configure_package_config_file(cmake/CollConfig.cmake.in "${PROJECT_BINARY_DIR}/C
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/CollConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 configure_file(cmake/CollAddSchedule.cmake "${PROJECT_BINARY_DIR}/CollAddSchedule.cmake" COPYONLY)
+configure_file(lib/Library/standard.coll "${PROJECT_BINARY_DIR}/standard.coll" COPYONLY)
 install(FILES
   "${PROJECT_BINARY_DIR}/CollConfig.cmake"
   "${PROJECT_BINARY_DIR}/CollConfigVersion.cmake"
   cmake/CollAddSchedule.cmake
+  lib/Library/standard.coll
   DESTINATION "${package_dir}")

@@ -222,7 +222,7 @@ coll_status coll_use(coll_comm *comm, const coll_plan *plan);
 /* Buffers have parts of `count` elements: [n] is n parts, one per rank, one
  * after another; others are one part.  in == out where the contract says
  * `inplace`; any other overlap is COLL_INVALID.  COLL_NO_PLAN when no plan in
- * use fits. */
+ * use fits; coll/use_standard.h puts those of the library to use. */
 coll_status coll_allreduce(const void *in, void *out, size_t count,
                            coll_dtype dtype, coll_op op, coll_comm *comm,
                            coll_stream stream);

@@ -10,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef USE_STANDARD
+#include "coll/use_standard.h"
+#else
 #include "plans.h"
+#endif
 
 enum { COUNT = 37, MOST = 8 };
 
@@ -136,23 +140,31 @@ static void vectors(coll_comm *comm) {
 }
 
 static int run(const coll_id *id) {
+#ifndef USE_STANDARD
   const coll_plan *const plans[] = {
       &my_allreduce_plan, &my_allgather_plan, &my_reduce_scatter_plan,
       &my_alltoall_plan,  &my_broadcast_plan, &my_reduce_plan,
       &my_scatter_plan,   &my_gather_plan,    &my_send_recv_plan,
       &my_scan_plan,      &my_barrier_plan,   &my_allgatherv_plan,
       &my_alltoallv_plan};
+#endif
   coll_comm *comm;
   check("init", coll_comm_init(&comm, ranks, id, rank, NULL));
+#ifdef USE_STANDARD
+  check("use", coll_use_standard(comm));
+#else
   for (size_t i = 0; i < sizeof plans / sizeof *plans; ++i)
     check("use", coll_use(comm, plans[i]));
+#endif
   for (int repeat = 0; repeat < 3; ++repeat) {
     reductions(comm);
     check("barrier", coll_barrier(comm, NULL));
     moves(comm);
     vectors(comm);
   }
+#ifndef USE_STANDARD
   check("the plan's own function", my_barrier(comm, NULL));
+#endif
   check("destroy", coll_comm_destroy(comm));
   return failures != 0;
 }
