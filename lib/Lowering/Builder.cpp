@@ -26,7 +26,7 @@ Value Builder::fcst(double value, Type type) {
 }
 
 Value Builder::at(Value base, Value bytes) {
-  return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base,
+  return LLVM::GEPOp::create(*this, base.getType(), getI8Type(), base,
                              ArrayRef<LLVM::GEPArg>{bytes});
 }
 
@@ -34,7 +34,7 @@ Value Builder::at(Value base, uint64_t bytes) {
   if (bytes == 0)
     return base;
   return LLVM::GEPOp::create(
-      *this, ptr(), getI8Type(), base,
+      *this, base.getType(), getI8Type(), base,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
@@ -61,17 +61,22 @@ static unsigned naturalAlignment(Type type) {
                                           : type.getIntOrFloatBitWidth() / 8;
 }
 
-Value Builder::field(Type type, Value base, uint64_t offset, Ordering order) {
-  return LLVM::LoadOp::create(*this, type, at(base, offset),
-                              naturalAlignment(type), false, false, false,
-                              false, order);
+static StringRef scopeOf(bool inDevice) {
+  return inDevice ? StringRef("device") : StringRef();
 }
 
-void Builder::setField(Value value, Value base, uint64_t offset,
-                       Ordering order) {
+Value Builder::field(Type type, Value base, uint64_t offset, Ordering order,
+                     bool inDevice) {
+  return LLVM::LoadOp::create(*this, type, at(base, offset),
+                              naturalAlignment(type), false, false, false,
+                              false, order, scopeOf(inDevice));
+}
+
+void Builder::setField(Value value, Value base, uint64_t offset, Ordering order,
+                       bool inDevice) {
   LLVM::StoreOp::create(*this, value, at(base, offset),
                         naturalAlignment(value.getType()), false, false, false,
-                        order);
+                        order, scopeOf(inDevice));
 }
 
 Value Builder::array(Type element, Value count) {

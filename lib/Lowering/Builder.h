@@ -114,11 +114,12 @@ public:
   void streamStore(Value value, Value address, unsigned alignment);
   void streamFence();
   /// A naturally aligned field of an ABI structure. `order` other than
-  /// not_atomic makes it an atomic access.
+  /// not_atomic makes it an atomic access, of all devices and hosts or of this
+  /// device.
   Value field(mlir::Type type, Value base, uint64_t offset,
-              Ordering order = Ordering::not_atomic);
+              Ordering order = Ordering::not_atomic, bool inDevice = false);
   void setField(Value value, Value base, uint64_t offset,
-                Ordering order = Ordering::not_atomic);
+                Ordering order = Ordering::not_atomic, bool inDevice = false);
   /// A u32 field, widened to i64.
   Value field32(Value base, uint64_t offset) {
     return zext(field(i32(), base, offset), i64());

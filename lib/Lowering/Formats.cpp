@@ -73,7 +73,7 @@ Format resolve(ElemType type, Format dtype) {
 }
 
 const char *nameOf(Isa isa) {
-  static const char *names[] = {"v2", "v3", "v4", "aarch64"};
+  static const char *names[] = {"v2", "v3", "v4", "aarch64", "cuda"};
   return names[static_cast<unsigned>(isa)];
 }
 
@@ -169,6 +169,9 @@ Value Arithmetic::round(Value value, Format accum, Format to) {
 
 Value Arithmetic::bf16FromF32(Value value) {
   Type i32 = like(value, b.getI32Type()), i16 = like(value, b.i16());
+  if (isa == Isa::Cuda) // one instruction of every chip that has bf16
+    return b.bitcast(
+        arith::TruncFOp::create(b, like(value, b.getBF16Type()), value), i16);
   Value bits = b.bitcast(value, i32);
   Value odd = b.and_(b.lshr(bits, b.cst(16, i32)), b.cst(1, i32));
   Value rounded =

@@ -54,7 +54,7 @@ Format accumOf(Format format);
 /// What `type` is when T is `dtype`.
 Format resolve(ElemType type, Format dtype);
 
-enum class Isa : uint8_t { V2, V3, V4, AArch64 };
+enum class Isa : uint8_t { V2, V3, V4, AArch64, Cuda };
 const char *nameOf(Isa isa);
 unsigned vectorBytesOf(Isa isa);
 

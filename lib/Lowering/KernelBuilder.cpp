@@ -12,7 +12,6 @@
 
 #include "lib/Lowering/KernelBuilder.h"
 
-#include "lib/Lowering/Primitives.h"
 #include "lib/Lowering/StepBuilder.h"
 #include "lib/Lowering/StepWords.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -26,14 +25,17 @@ using namespace mlir;
 namespace {
 class KernelEmitter {
 public:
-  KernelEmitter(ModuleOp module, const Primitives &primitives)
-      : b(module.getContext()), module(module), primitives(primitives) {}
+  KernelEmitter(ModuleOp module, const Machine &machine,
+                const Primitives &primitives)
+      : b(module.getContext()), module(module), machine(machine),
+        primitives(primitives) {}
   void build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa);
 
 private:
   Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
   void rounds(ArrayRef<func::FuncOp> steps);
-  Value waitForBlocks(Value step, Value round, Block *leave);
+  void finish(Value nrounds);
+  void waitForBlocks(Value step, Value round, Block *leave);
   void signal(Value round, Value done);
   void flush();
   void dispatch(ArrayRef<func::FuncOp> steps, Value step, Value round,
@@ -41,7 +43,9 @@ private:
 
   Builder b;
   ModuleOp module;
+  const Machine &machine;
   const Primitives &primitives;
+  Value firstRound; // of the launch: devices count on from the last
   Value args, block, inst, programBlocks, instance, words, entry, firstStep,
       numSteps;
 };
@@ -67,8 +71,9 @@ void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step,
                        ArrayRef<ValueRange>(none).drop_back());
   for (auto [target, fn] : llvm::zip(cases, steps)) {
     b.startBlock(target);
-    Value rc = func::CallOp::create(
-                   b, fn, ValueRange{args, inst, block, instance, step, round})
+    Value rc = func::CallOp::create(b, fn,
+                                    ValueRange{args, inst, block, instance,
+                                               step, b.sub(round, firstRound)})
                    .getResult(0);
     b.branchIf(b.eq(rc, b.cst(0, b.i32())), next, leave);
   }
@@ -76,46 +81,55 @@ void KernelEmitter::dispatch(ArrayRef<func::FuncOp> steps, Value step,
 
 /// Before a step: the blocks that it names have finished the steps that it
 /// names, in this round.
-Value KernelEmitter::waitForBlocks(Value step, Value round, Block *leave) {
+void KernelEmitter::waitForBlocks(Value step, Value round, Block *leave) {
   Value count = word(step, kStepNumWaits);
+  Block *wait = b.newBlock(), *go = b.newBlock();
+  b.branchIf(b.eq(count, b.cst(0)), go, wait);
+  b.startBlock(wait);
+  Machine::Section section = machine.beginOne(b, leave);
   Value end = b.at(step, b.mul(word(step, kStepLength), b.cst(4)));
   Value progress = b.shl(word(step, kStepNumber), b.cst(40));
-  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(), *go = b.newBlock(),
-        *again = b.newBlock();
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
+        *after = b.newBlock(), *again = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
   b.startBlock(head);
   Value i = head->getArgument(0);
-  b.branchIf(b.ult(i, count), body, go);
+  b.branchIf(b.ult(i, count), body, after);
   b.startBlock(body);
-  Value wait = b.at(end, b.mul(b.sub(i, count), b.cst(kWaitWords * 4)));
-  Value other = b.and_(word(wait, 0), b.cst(kPreviousRound - 1));
-  Value back = b.lshr(word(wait, 0), b.cst(31));
+  Value words = b.at(end, b.mul(b.sub(i, count), b.cst(kWaitWords * 4)));
+  Value other = b.and_(word(words, 0), b.cst(kPreviousRound - 1));
+  Value back = b.lshr(word(words, 0), b.cst(31));
   Value perRound = word(b.at(entry, b.mul(other, b.cst(8))), 1);
   // Before the first round everything of the round before it is done.
   Value steps =
       b.select(b.ult(round, back), b.cst(0),
-               b.add(b.mul(b.sub(round, back), perRound), word(wait, 1)));
+               b.add(b.mul(b.sub(round, back), perRound), word(words, 1)));
   Value otherBlock =
       b.trunc(b.add(b.mul(instance, programBlocks), other), b.i32());
   Value rc =
       func::CallOp::create(b, primitives.blockWait,
                            ValueRange{inst, block, otherBlock, steps, progress})
           .getResult(0);
-  b.branchIf(b.eq(rc, b.cst(0, b.i32())), again, leave);
+  b.branchIf(b.eq(rc, b.cst(0, b.i32())), again, section.leave);
   b.startBlock(again);
   b.branch(head, ValueRange{b.add(i, b.cst(1))});
+  b.startBlock(after);
+  machine.endOne(b, section, leave);
+  b.branch(go);
   b.startBlock(go);
-  return count;
 }
 
+/// Behind a step, whose slices end with a section behind all threads.
 void KernelEmitter::signal(Value round, Value done) {
   Block *yes = b.newBlock(), *after = b.newBlock();
   b.branchIf(b.ugt(programBlocks, b.cst(1)), yes, after);
   b.startBlock(yes);
+  Machine::Section section = machine.beginBehind(b);
   Value mine = b.at(b.pointerField(inst, offsetof(coll_inst, signals)),
                     b.mul(b.zext(block, b.i64()), b.cst(64)));
   b.setField(b.add(b.mul(round, numSteps), done), mine, 0,
-             LLVM::AtomicOrdering::release);
+             LLVM::AtomicOrdering::release, machine.signalsWithinDevice());
+  machine.endBehind(b, section);
   b.branch(after);
   b.startBlock(after);
 }
@@ -127,12 +141,14 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   Block *stepHead = b.newBlock({b.i64(), b.ptr()}), *stepBody = b.newBlock(),
         *stepDone = b.newBlock(), *roundDone = b.newBlock(),
         *end = b.newBlock();
-  b.branch(roundHead, ValueRange{b.cst(0)});
+  firstRound = machine.enter(b, inst, block, leave);
+  Value endRound = b.add(firstRound, nrounds);
+  b.branch(roundHead, ValueRange{firstRound});
   b.startBlock(leave);
   func::ReturnOp::create(b);
   b.startBlock(roundHead);
   Value round = roundHead->getArgument(0);
-  b.branchIf(b.ult(round, nrounds), roundBody, end);
+  b.branchIf(b.ult(round, endRound), roundBody, end);
   b.startBlock(roundBody);
   b.branch(stepHead, ValueRange{b.cst(0), firstStep});
   b.startBlock(stepHead);
@@ -149,8 +165,15 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   b.startBlock(roundDone);
   b.branch(roundHead, ValueRange{b.add(round, b.cst(1))});
   b.startBlock(end);
-  flush();
+  finish(nrounds);
   func::ReturnOp::create(b);
+}
+
+void KernelEmitter::finish(Value nrounds) {
+  Machine::Section section = machine.beginBehind(b);
+  flush();
+  machine.exit(b, inst, block, nrounds);
+  machine.endBehind(b, section);
 }
 
 void KernelEmitter::flush() {
@@ -227,13 +250,17 @@ public:
   RequestBuilder(ModuleOp module, const std::vector<StepShape> &shapes,
                  const std::vector<Function> &functions,
                  const KernelRequest &request)
-      : module(module), primitives(module), shapes(shapes),
-        functions(functions), request(request) {}
+      : module(module),
+        machine(request.device ? makeDeviceMachine(module, *request.device)
+                               : makeHostMachine()),
+        primitives(module, *machine), shapes(shapes), functions(functions),
+        request(request) {}
   void add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat);
 
 private:
   func::FuncOp stepFunction(unsigned shape, Variant variant);
   ModuleOp module;
+  std::unique_ptr<Machine> machine;
   Primitives primitives;
   const std::vector<StepShape> &shapes;
   const std::vector<Function> &functions;
@@ -255,8 +282,8 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
   name += std::string("_") + nameOf(variant.isa);
   func::FuncOp &fn = built[name];
   if (!fn) {
-    fn = buildStepFunction(module, primitives, name, shapes[shape], variant,
-                           functions);
+    fn = buildStepFunction(module, *machine, primitives, name, shapes[shape],
+                           variant, functions);
     fn->setAttr("coll.isa",
                 StringAttr::get(module.getContext(), nameOf(variant.isa)));
   }
@@ -273,7 +300,7 @@ void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
   if (variant.op != ReduceOp::None)
     symbol += std::string("_") + nameOf(variant.op);
   symbol += std::string("_") + nameOf(variant.isa);
-  KernelEmitter(module, primitives).build(symbol, steps, variant.isa);
+  KernelEmitter(module, *machine, primitives).build(symbol, steps, variant.isa);
   kernels.push_back(
       {anyFormat ? kAnyFormat : static_cast<uint8_t>(variant.dtype),
        static_cast<uint8_t>(variant.op), variant.isa, symbol});

@@ -10,9 +10,12 @@
 #ifndef COLL_LIB_LOWERING_KERNELBUILDER_H
 #define COLL_LIB_LOWERING_KERNELBUILDER_H
 
+#include "lib/Lowering/Machine.h"
 #include "lib/Lowering/StepShape.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
 
 namespace coll::lowering {
 
@@ -22,7 +25,8 @@ struct KernelRequest {
   std::vector<ReduceOp> ops;  // empty: the plan does not reduce
   std::vector<Isa> isas;
   bool countBytes = false;
-  bool vectorCounts = false; // COLL_PLAN_VCOUNTS
+  bool vectorCounts = false;         // COLL_PLAN_VCOUNTS
+  std::optional<DeviceShape> device; // kernels of a device; isas: Cuda alone
 };
 
 struct KernelInfo {

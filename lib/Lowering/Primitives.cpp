@@ -15,6 +15,7 @@
 #include "lib/Lowering/Primitives.h"
 
 #include "coll/abi.h"
+#include "lib/Lowering/Machine.h"
 
 namespace coll::lowering {
 using namespace mlir;
@@ -33,8 +34,8 @@ func::FuncOp beginFunction(Builder &b, ModuleOp module, StringRef name,
   return fn;
 }
 
-static func::FuncOp declare(Builder &b, ModuleOp module, StringRef name,
-                            TypeRange arguments, TypeRange results) {
+func::FuncOp declareFunction(Builder &b, ModuleOp module, StringRef name,
+                             TypeRange arguments, TypeRange results) {
   b.setInsertionPointToEnd(module.getBody());
   auto fn =
       func::FuncOp::create(b, name, b.getFunctionType(arguments, results));
@@ -58,8 +59,8 @@ constexpr Counters kSmall{
 
 class PrimitiveBuilder {
 public:
-  explicit PrimitiveBuilder(ModuleOp module, Primitives &p)
-      : b(module.getContext()), module(module), p(p) {}
+  PrimitiveBuilder(ModuleOp module, Primitives &p, const Machine &machine)
+      : b(module.getContext()), module(module), p(p), machine(machine) {}
   void recvAcquire();
   void recvRelease();
   void sendAcquire();
@@ -100,18 +101,13 @@ private:
   Builder b;
   ModuleOp module;
   Primitives &p;
+  const Machine &machine;
 };
 } // namespace
 
-Primitives::Primitives(ModuleOp module) {
-  Builder b(module.getContext());
-  Type ptr = b.ptr(), i32 = b.i32(), i64 = b.i64();
-  wait = declare(b, module, "coll_kernel_wait", {ptr, i32, ptr, i64, i32, i64},
-                 {i32});
-  mismatch = declare(b, module, "coll_kernel_mismatch",
-                     {ptr, i32, i64, i32, i32}, {i32});
-  countBytes = declare(b, module, "coll_count_bytes", {i64, i64}, {});
-  PrimitiveBuilder builder(module, *this);
+Primitives::Primitives(ModuleOp module, const Machine &machine) {
+  machine.addWaits(module, *this);
+  PrimitiveBuilder builder(module, *this, machine);
   builder.recvAcquire();
   builder.recvRelease();
   builder.sendAcquire();
@@ -348,7 +344,8 @@ void PrimitiveBuilder::blockWait() {
         *done = b.newBlock();
   b.branch(poll);
   b.startBlock(poll);
-  Value finished = b.field(b.i64(), word, 0, Ordering::acquire);
+  Value finished = b.field(b.i64(), word, 0, Ordering::acquire,
+                           machine.signalsWithinDevice());
   b.branchIf(b.uge(finished, steps), done, slow);
   b.startBlock(slow);
   Value position =

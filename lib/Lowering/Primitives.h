@@ -16,6 +16,8 @@
 
 namespace coll::lowering {
 
+class Machine;
+
 /// The six functions in one module.
 struct Primitives {
   /// (inst, block: i32, args, end, progress: i64, sig: i32) -> payload of the
@@ -34,13 +36,13 @@ struct Primitives {
   /// leave: block `other` has finished `steps` steps of this launch
   mlir::func::FuncOp blockWait;
 
-  /// The runtime's functions, declared.
+  /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch;
   /// (read: i64, written: i64); only where bytes are counted, provided by who
   /// counts.
   mlir::func::FuncOp countBytes;
 
-  explicit Primitives(mlir::ModuleOp module);
+  Primitives(mlir::ModuleOp module, const Machine &machine);
 };
 
 /// A private function of the module; the builder stands in its entry block,

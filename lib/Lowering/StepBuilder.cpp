@@ -31,11 +31,12 @@ using namespace mlir;
 namespace {
 class StepEmitter {
 public:
-  StepEmitter(ModuleOp module, const Primitives &primitives,
-              const StepShape &shape, const Variant &variant,
-              const std::vector<Function> &functions)
-      : b(module.getContext()), module(module), primitives(primitives),
-        shape(shape), variant(variant), functions(functions) {}
+  StepEmitter(ModuleOp module, const Machine &machine,
+              const Primitives &primitives, const StepShape &shape,
+              const Variant &variant, const std::vector<Function> &functions)
+      : b(module.getContext()), module(module), machine(machine),
+        primitives(primitives), shape(shape), variant(variant),
+        functions(functions) {}
   func::FuncOp build(StringRef name);
 
 private:
@@ -71,9 +72,14 @@ private:
   }
   void leaveIfNull(Value pointer);
   void releaseAll();
+  void acquireAll(PortSet &ports, TileOperands &tile);
+  bool canStream() const {
+    return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
+  }
 
   Builder b;
   ModuleOp module;
+  const Machine &machine;
   const Primitives &primitives;
   const StepShape &shape;
   const Variant &variant;
@@ -93,7 +99,7 @@ private:
 
 /// begin, bytes: chunk -> share -> round.
 void StepEmitter::locate() {
-  Value size = b.at(b.pointerField(args, offsetof(coll_args, sizes)),
+  Value size = b.at(machine.sizes(b, args),
                     b.mul(word(words, kStepSize), b.cst(sizeof(coll_size))));
   Value q = b.field(b.i64(), size, offsetof(coll_size, units_q)),
         r = b.field32(size, offsetof(coll_size, units_r));
@@ -272,6 +278,7 @@ void StepEmitter::forChannels(const PortShape &p, Value port,
 }
 
 void StepEmitter::releaseAll() {
+  Machine::Section section = machine.beginBehind(b);
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
       func::CallOp::create(b, primitives.sendPublish,
@@ -284,6 +291,7 @@ void StepEmitter::releaseAll() {
                            ValueRange{args, endOf(port, false)});
     });
   });
+  machine.endBehind(b, section);
 }
 
 /// Which operand of a fold over all sources source `index` is.
@@ -321,7 +329,7 @@ void StepEmitter::noteSink(Value port, Value pointer) {
 /// so, into memory when it says so and all of it lies right. Sinks of a loop,
 /// many and mostly slots, go by the slots' flag alone.
 void StepEmitter::chooseStores(TileOperands &tile) {
-  if (variant.isa == Isa::AArch64)
+  if (!canStream())
     return;
   bool hasSlots = llvm::any_of(shape.sinks, [](const PortShape &p) {
     return p.place == PortShape::Channel;
@@ -337,19 +345,46 @@ void StepEmitter::chooseStores(TileOperands &tile) {
                b.eq(b.and_(sinkBits, b.cst(COLL_UNIT_BYTES - 1)), b.cst(0)));
 }
 
+/// A slot of every channel, and where memory lies.
+void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
+  Block *outer = leave;
+  Machine::Section section = machine.beginOne(b, outer);
+  leave = section.leave;
+  auto keep = [&](bool sinks) {
+    return [&, sinks](Value port, Value index, unsigned i) {
+      const PortShape &of = sinks ? shape.sinks[i] : shape.sources[i];
+      if (of.place == PortShape::Scalar)
+        return;
+      Value pointer = pointerOf(of, port, sinks);
+      if (sinks && of.place != PortShape::Channel && canStream())
+        noteSink(port, pointer);
+      ports.put(sinks, i, index && !sinks ? operandOf(index) : index, pointer);
+    };
+  };
+  forEachPort(false, keep(false));
+  forEachPort(true, keep(true));
+  machine.endOne(b, section, outer);
+  leave = outer;
+  ports.finish(tile);
+  forEachPort(false, [&](Value port, Value, unsigned i) {
+    if (shape.sources[i].place == PortShape::Scalar)
+      tile.sources[i] = pointerOf(shape.sources[i], port, false);
+  });
+}
+
 void StepEmitter::slices() {
   Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
                            b.cst(COLL_UNIT_BYTES));
   TileOperands tile;
-  if (shape.loopSources) {
+  if (shape.loopSources)
     tile.numSources = word(words, kStepNumSources);
-    tile.sourceArray = b.array(b.ptr(), tile.numSources);
-  }
   if (shape.loopSinks) {
     tile.numSinks = word(words, kStepNumSinks);
-    tile.sinkArray = b.array(b.ptr(), tile.numSinks);
-    sinkBitsCell = b.array(b.i64(), b.cst(1));
+    if (canStream())
+      sinkBitsCell = b.array(b.i64(), b.cst(1));
   }
+  std::unique_ptr<PortSet> ports =
+      machine.ports(b, shape, variant, tile.numSources, tile.numSinks);
   tile.numRanks = b.field32(inst, offsetof(coll_inst, nranks));
   tile.factor =
       b.field(b.getF64Type(), args,
@@ -365,31 +400,13 @@ void StepEmitter::slices() {
   Value current = b.umin(b.sub(bytes, position), sliceBytes);
   if (sinkBitsCell)
     b.setField(b.cst(0), sinkBitsCell, 0);
-  auto keep = [&](bool sinks) {
-    return [&, sinks](Value port, Value index, unsigned i) {
-      const PortShape &of = sinks ? shape.sinks[i] : shape.sources[i];
-      Value pointer = pointerOf(of, port, sinks);
-      if (sinks && of.place != PortShape::Channel)
-        noteSink(port, pointer);
-      if (!index)
-        (sinks ? tile.sinks : tile.sources).push_back(pointer);
-      else
-        b.setField(pointer,
-                   b.at(sinks ? tile.sinkArray : tile.sourceArray,
-                        b.mul(sinks ? index : operandOf(index), b.cst(8))),
-                   0);
-    };
-  };
-  forEachPort(false, keep(false));
-  for (unsigned i = 0; i < shape.numSources; ++i)
-    tile.sources.push_back(b.load(b.ptr(), b.at(tile.sourceArray, i * 8), 8));
-  forEachPort(true, keep(true));
+  acquireAll(*ports, tile);
   tile.elements = elementBytes() == 1
                       ? current
                       : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
   if (!shape.token) {
     chooseStores(tile);
-    emitTileLoops(b, shape, variant, functions, tile);
+    machine.tileLoops(b, shape, variant, functions, tile);
   }
   if (variant.countBytes)
     countBytes(tile);
@@ -427,11 +444,12 @@ func::FuncOp StepEmitter::build(StringRef name) {
   return fn;
 }
 
-func::FuncOp buildStepFunction(ModuleOp module, const Primitives &primitives,
-                               StringRef name, const StepShape &shape,
-                               const Variant &variant,
+func::FuncOp buildStepFunction(ModuleOp module, const Machine &machine,
+                               const Primitives &primitives, StringRef name,
+                               const StepShape &shape, const Variant &variant,
                                const std::vector<Function> &functions) {
-  return StepEmitter(module, primitives, shape, variant, functions).build(name);
+  return StepEmitter(module, machine, primitives, shape, variant, functions)
+      .build(name);
 }
 
 } // namespace coll::lowering

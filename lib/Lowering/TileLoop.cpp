@@ -1,69 +1,13 @@
 //===- TileLoop.cpp - The inner loop of a step ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Lowering/TileLoop.h"
+#include "lib/Lowering/TileEmitter.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace coll::lowering {
 using namespace mlir;
 using llvm::SmallVector;
-
-namespace {
-/// Which sinks are stored to past the caches.
-enum class Streams : uint8_t { None, Slots, All };
-
-class TileEmitter {
-public:
-  TileEmitter(Builder &b, const StepShape &shape, const Variant &variant,
-              const std::vector<Function> &functions,
-              const TileOperands &operands)
-      : b(b), shape(shape), variant(variant), functions(functions),
-        operands(operands), math(b, variant.isa),
-        accum(accumOf(variant.dtype)) {}
-  void run();
-
-private:
-  Value largeLoop(unsigned lanes, unsigned tiles);
-  Value streamLoop(Value condition, Streams which, unsigned lanes,
-                   unsigned tiles, llvm::function_ref<Value()> otherwise);
-  Value loop(Value from, Value to, unsigned lanes, unsigned tiles);
-  void tile(Value index, unsigned lanes, unsigned tiles);
-  Value elementAddress(Value base, Value index, Format format) {
-    return b.at(base, b.mul(index, b.cst(bytesOf(format))));
-  }
-  Value tileAddress(Value base, Format format, unsigned lanes, unsigned tile) {
-    return b.at(base, uint64_t(tile) * std::max(lanes, 1u) * bytesOf(format));
-  }
-  Format formatOf(ElemType type) const {
-    return variant.move ? Format::U8 : resolve(type, variant.dtype);
-  }
-  SmallVector<Value> loadSource(Value pointer, const PortShape &port,
-                                Value index, unsigned lanes, unsigned tiles);
-  SmallVector<Value> foldCounted(Value index, unsigned lanes, unsigned tiles);
-  SmallVector<Value> foldArray(Value index, unsigned lanes, unsigned tiles);
-  Value evaluate(ArrayRef<Value> sources);
-  Value apply(const ExprNode &node, SmallVector<Value> &stack);
-  Value finish(Value value);
-  void storeTo(Value pointer, const PortShape &port, Value index,
-               ArrayRef<Value> results, unsigned lanes);
-  void storeVector(Value vector, Value address, const PortShape &port,
-                   unsigned bytes);
-  bool isScaled(const PortShape &port) const {
-    return variant.op == ReduceOp::PremulSum &&
-           (port.scaled || port.scaledRounded);
-  }
-
-  Builder &b;
-  const StepShape &shape;
-  const Variant &variant;
-  const std::vector<Function> &functions;
-  const TileOperands &operands;
-  Arithmetic math;
-  Format accum;
-  Streams streams = Streams::None; // of the loop being emitted
-};
-} // namespace
 
 void TileEmitter::run() {
   unsigned bytes = bytesOf(variant.move ? Format::U8 : variant.dtype);
@@ -139,8 +83,8 @@ SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
   Value base = elementAddress(pointer, index, format);
   SmallVector<Value> result;
   for (unsigned t = 0; t < tiles; ++t)
-    result.push_back(b.load(math.storageType(format, lanes),
-                            tileAddress(base, format, lanes, t)));
+    result.push_back(
+        loadVector(format, tileAddress(base, format, lanes, t), lanes));
   if (variant.move)
     return result;
   for (Value &v : result) {
@@ -173,8 +117,8 @@ SmallVector<Value> TileEmitter::foldCounted(Value index, unsigned lanes,
 SmallVector<Value> TileEmitter::foldArray(Value index, unsigned lanes,
                                           unsigned tiles) {
   const PortShape &port = shape.sources[0];
-  SmallVector<Value> first = loadSource(
-      b.load(b.ptr(), operands.sourceArray, 8), port, index, lanes, tiles);
+  SmallVector<Value> first =
+      loadSource(loadPointer(operands.sourceArray), port, index, lanes, tiles);
   auto forOp =
       scf::ForOp::create(b, b.cst(1), operands.numSources, b.cst(1), first);
   OpBuilder::InsertionGuard guard(b);
@@ -182,7 +126,7 @@ SmallVector<Value> TileEmitter::foldArray(Value index, unsigned lanes,
   Value slot =
       b.at(operands.sourceArray, b.mul(forOp.getInductionVar(), b.cst(8)));
   SmallVector<Value> next =
-      loadSource(b.load(b.ptr(), slot, 8), port, index, lanes, tiles);
+      loadSource(loadPointer(slot), port, index, lanes, tiles);
   for (unsigned t = 0; t < tiles; ++t)
     next[t] =
         math.combine(forOp.getRegionIterArgs()[t], next[t], accum, variant.op);
@@ -297,7 +241,7 @@ void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
   b.setInsertionPointToStart(forOp.getBody());
   Value slot =
       b.at(operands.sinkArray, b.mul(forOp.getInductionVar(), b.cst(8)));
-  storeTo(b.load(b.ptr(), slot, 8), shape.sinks[0], index, results, lanes);
+  storeTo(loadPointer(slot), shape.sinks[0], index, results, lanes);
 }
 
 void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,

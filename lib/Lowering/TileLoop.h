@@ -21,6 +21,9 @@ struct TileOperands {
   // of 64; into all sinks, whose pointers are multiples of 16.
   mlir::Value streamSlots, streamAll;
   mlir::Value factor; // f64: premul_sum's
+  // i64, of devices: all pointers or'ed, as far as their low bits keep them
+  // from being loaded and stored as vectors.
+  mlir::Value pointerBits;
 };
 
 /// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes

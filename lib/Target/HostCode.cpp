@@ -90,7 +90,7 @@ static llvm::StringRef cpuOf(llvm::StringRef isa) {
 
 /// Attributes that survive to LLVM IR. `no-builtins` keeps copy loops from
 /// becoming calls of memcpy.
-static void setFunctionAttributes(mlir::ModuleOp kernels) {
+static void setFunctionAttributes(mlir::ModuleOp kernels, bool isDevice) {
   mlir::Builder b(kernels.getContext());
   kernels.walk([&](mlir::func::FuncOp fn) {
     if (fn.isExternal())
@@ -101,7 +101,10 @@ static void setFunctionAttributes(mlir::ModuleOp kernels) {
         {"target-cpu", isa ? cpuOf(isa.getValue()) : llvm::StringRef()});
     llvm::SmallVector<mlir::Attribute> attributes{
         b.getStringAttr("no-builtins"), b.getStringAttr("nounwind")};
-    if (isa)
+    // Barriers must not be moved into branches, also through calls.
+    if (isDevice)
+      attributes.push_back(b.getStringAttr("convergent"));
+    else if (isa)
       attributes.push_back(cpu);
     fn->setAttr("passthrough", b.getArrayAttr(attributes));
   });
@@ -123,7 +126,8 @@ static mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp kernels) {
 llvm::Expected<std::unique_ptr<llvm::Module>>
 coll::translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context,
                        llvm::TargetMachine &machine) {
-  setFunctionAttributes(kernels);
+  bool isDevice = machine.getTargetTriple().isNVPTX();
+  setFunctionAttributes(kernels, isDevice);
   if (failed(lowerToLLVMDialect(kernels)))
     return llvm::createStringError(
         "internal error: kernel IR does not lower to the LLVM dialect");
@@ -136,7 +140,8 @@ coll::translateKernels(mlir::ModuleOp kernels, llvm::LLVMContext &context,
         "internal error: kernel IR does not translate to LLVM IR");
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
-  module->setPICLevel(llvm::PICLevel::BigPIC);
+  if (!isDevice)
+    module->setPICLevel(llvm::PICLevel::BigPIC);
   return module;
 }
 

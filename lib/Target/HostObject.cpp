@@ -92,9 +92,11 @@ static std::vector<Isa> isasOf(const HostOptions &options) {
 }
 
 KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan,
-                               const HostOptions &options) {
+                               const HostOptions &options,
+                               std::optional<DeviceShape> device) {
   const ProgramSet &programs = plan.any();
   KernelRequest request;
+  request.device = device;
   request.plan = plan.name;
   request.isas = isasOf(options);
   request.countBytes = options.countBytes;
@@ -110,17 +112,28 @@ KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan,
   return buildKernels(context, plan.shapes.all(), programs.functions, request);
 }
 
+static KernelModule noKernels(mlir::MLIRContext *context) {
+  loadKernelDialects(context);
+  KernelModule result;
+  result.module = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
+  return result;
+}
+
 llvm::Expected<std::unique_ptr<llvm::Module>>
 coll::compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
                   llvm::ArrayRef<Plan> plans, const HostOptions &options,
-                  llvm::TargetMachine &machine) {
+                  llvm::TargetMachine &machine,
+                  llvm::ArrayRef<DeviceCode> devices) {
   std::unique_ptr<llvm::Module> all;
-  for (const Plan &plan : plans) {
-    KernelModule kernels = makeKernels(mlirContext, plan, options);
+  for (auto [i, plan] : llvm::enumerate(plans)) {
+    KernelModule kernels = options.hasHost
+                               ? makeKernels(mlirContext, plan, options)
+                               : noKernels(mlirContext);
     auto module = translateKernels(*kernels.module, context, machine);
     if (!module)
       return module.takeError();
-    addPlanData(**module, plan, kernels.kernels);
+    addPlanData(**module, plan, kernels.kernels,
+                devices.empty() ? DeviceCode() : devices[i]);
     if (!all)
       all = std::move(*module);
     else if (llvm::Linker::linkModules(*all, std::move(*module)))

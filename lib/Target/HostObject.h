@@ -16,6 +16,7 @@ struct HostOptions {
   std::vector<lowering::ReduceOp> ops;
   HostArch arch = HostArch::X86_64;
   std::vector<lowering::Isa> isas; // empty: all of the family
+  bool hasHost = true;             // false: no kernels for hosts
   bool countBytes = false;         // kernels report the bytes they move to
                                    // coll_count_bytes(read, written)
 };
@@ -31,14 +32,17 @@ struct ScheduleInput {
 Plan makePlan(const ScheduleInput &input, const SourceManager &sources);
 
 /// The kernels of a plan as kernel IR.
-lowering::KernelModule makeKernels(mlir::MLIRContext *context, const Plan &plan,
-                                   const HostOptions &options);
+lowering::KernelModule
+makeKernels(mlir::MLIRContext *context, const Plan &plan,
+            const HostOptions &options,
+            std::optional<lowering::DeviceShape> device = std::nullopt);
 
-/// All plans in one LLVM module, optimized.
+/// All plans in one LLVM module, optimized; `devices`: of each plan, or none.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 compileHost(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
             llvm::ArrayRef<Plan> plans, const HostOptions &options,
-            llvm::TargetMachine &machine);
+            llvm::TargetMachine &machine,
+            llvm::ArrayRef<DeviceCode> devices = {});
 
 /// F.h: for every plan its declaration and a function with the buffers, counts,
 /// dtype, op, launch values, communicator and stream as parameters.

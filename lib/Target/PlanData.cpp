@@ -32,9 +32,9 @@ namespace {
 class DataBuilder {
 public:
   DataBuilder(llvm::Module &module, const Plan &plan,
-              const std::vector<KernelInfo> &kernels)
+              const std::vector<KernelInfo> &kernels, const DeviceCode &device)
       : module(module), context(module.getContext()), plan(plan),
-        kernels(kernels) {}
+        kernels(kernels), device(device) {}
   void build();
 
 private:
@@ -72,6 +72,8 @@ private:
   Constant *sizeList(const ProgramSet &programs);
   Constant *bufferList(const ProgramSet &programs);
   Constant *kernelList();
+  Constant *imageList();
+  Constant *deviceKernelList();
   Constant *siteList();
   uint64_t contractHash();
 
@@ -79,6 +81,7 @@ private:
   llvm::LLVMContext &context;
   const Plan &plan;
   const std::vector<KernelInfo> &kernels;
+  const DeviceCode &device;
   llvm::StringMap<Constant *> strings;
 };
 } // namespace
@@ -386,6 +389,30 @@ Constant *DataBuilder::kernelList() {
   return array(list);
 }
 
+Constant *DataBuilder::imageList() {
+  std::vector<Constant *> list;
+  for (const DeviceImage &image : device.images) {
+    bool isText = image.kind == COLL_IMAGE_PTX;
+    Constant *data =
+        array(llvm::ConstantDataArray::getString(context, image.data, isText));
+    list.push_back(record({u32(image.kind), u32(image.chip), data,
+                           u64(image.data.size() + isText)},
+                          sizeof(coll_image)));
+  }
+  return array(list);
+}
+
+Constant *DataBuilder::deviceKernelList() {
+  std::vector<Constant *> list;
+  for (const DeviceKernel &k : device.kernels)
+    list.push_back(record({u8(k.dtype), u8(k.op), u16(k.threads),
+                           u32(COLL_PROTOCOL_SIMPLE | COLL_PROTOCOL_SMALL),
+                           u32(k.paramBytes), u32(k.sharedBytes),
+                           u32(k.registers), u32(0), string(k.symbol)},
+                          sizeof(coll_device_kernel)));
+  return array(list);
+}
+
 Constant *DataBuilder::siteList() {
   std::vector<Constant *> list;
   for (const PlanSite &s : plan.sites)
@@ -441,10 +468,10 @@ void DataBuilder::build() {
                             string(launchNames),
                             u64(p.map.sizesLow),
                             u64(p.map.sizesHigh),
-                            null(),
-                            null(),
-                            u32(0),
-                            u32(0)},
+                            imageList(),
+                            deviceKernelList(),
+                            u32(device.images.size()),
+                            u32(device.kernels.size())},
                            sizeof(coll_plan));
   auto *global = new llvm::GlobalVariable(module, value->getType(), true,
                                           llvm::GlobalValue::ExternalLinkage,
@@ -453,6 +480,7 @@ void DataBuilder::build() {
 }
 
 void coll::addPlanData(llvm::Module &module, const Plan &plan,
-                       const std::vector<KernelInfo> &kernels) {
-  DataBuilder(module, plan, kernels).build();
+                       const std::vector<KernelInfo> &kernels,
+                       const DeviceCode &device) {
+  DataBuilder(module, plan, kernels, device).build();
 }

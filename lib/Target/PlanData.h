@@ -38,6 +38,21 @@ struct Plan {
   const ProgramSet &any() const { return *ranks.front().programs; }
 };
 
+/// coll_image and coll_device_kernel.
+struct DeviceImage {
+  uint32_t kind = 0, chip = 0;
+  std::string data;
+};
+struct DeviceKernel {
+  uint8_t dtype = 0, op = 0;
+  std::string symbol;
+  uint32_t threads = 0, paramBytes = 0, sharedBytes = 0, registers = 0;
+};
+struct DeviceCode {
+  std::vector<DeviceImage> images;
+  std::vector<DeviceKernel> kernels;
+};
+
 /// Whether some size is the caller's to give.
 bool hasCounts(const ProgramSet &programs);
 /// Whether there are elements at all; a barrier has none.
@@ -51,7 +66,8 @@ std::optional<std::string> exceedsPlan(const ProgramSet &programs);
 /// Adds `const coll_plan NAME_plan` (coll/abi.h) to a module that holds the
 /// kernels.
 void addPlanData(llvm::Module &module, const Plan &plan,
-                 const std::vector<lowering::KernelInfo> &kernels);
+                 const std::vector<lowering::KernelInfo> &kernels,
+                 const DeviceCode &device = {});
 
 } // namespace coll
 #endif // COLL_LIB_TARGET_PLANDATA_H

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/colc/Compile.h"
+#include "tools/colc/Device.h"
 
 #include "lib/Driver/Plans.h"
 #include "lib/Driver/Variants.h"
@@ -150,13 +151,18 @@ static void emitObject(Session &session, llvm::ArrayRef<Plan> plans,
 
 static void emitMachineCode(Session &session, const Options &options,
                             llvm::ArrayRef<Plan> plans) {
+  if (isDeviceText(options))
+    return emitDeviceText(session, options, plans);
+  std::vector<DeviceCode> devices;
+  if (!compileDevices(session, options, plans, devices))
+    return;
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
       createHostMachine(options.host.arch);
   if (!machine)
     return internalError(session, machine.takeError());
   llvm::LLVMContext context;
-  auto module =
-      compileHost(&session.context(), context, plans, options.host, **machine);
+  auto module = compileHost(&session.context(), context, plans, options.host,
+                            **machine, devices);
   if (!module)
     return internalError(session, module.takeError());
   if (options.emit == Emit::Llvm) {

@@ -4,6 +4,7 @@
 #include "tools/colc/Options.h"
 
 #include "lib/Driver/Names.h"
+#include "lib/Target/Cuda.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace coll;
@@ -71,6 +72,8 @@ struct Flags {
           clEnumValN(Emit::Kernel, "kernel", "kernel IR"),
           clEnumValN(Emit::Llvm, "llvm", "LLVM IR, optimized"),
           clEnumValN(Emit::Asm, "asm", "assembly"),
+          clEnumValN(Emit::Ptx, "ptx", "PTX of a cuda target"),
+          clEnumValN(Emit::Cubin, "cubin", "the cubin of a cuda target"),
           clEnumValN(Emit::Object, "obj", "F.o and F.h (default)"),
           clEnumValN(Emit::Report, "report", "volume, steps, scratch per rank"),
           clEnumValN(Emit::Xml, "xml",
@@ -82,9 +85,17 @@ struct Flags {
   cl::opt<std::string> ops{
       "ops", cl::desc("operations to compile for, or 'all' (default sum)"),
       cl::value_desc("list"), cl::init("sum"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("host, x86_64 or aarch64"),
-                              cl::value_desc("name"), cl::init("host"),
-                              cl::cat(category)};
+  cl::opt<std::string> target{
+      "target",
+      cl::desc("host, x86_64 or aarch64, and cuda:sm_N for chips: a list"),
+      cl::value_desc("list"), cl::init("host"), cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas", cl::desc("the assembler for cubins (default: the one found)"),
+      cl::value_desc("path"), cl::cat(category)};
+  cl::opt<bool> embedBitcode{
+      "embed-bitcode",
+      cl::desc("put the LLVM IR of device code into the object, too"),
+      cl::cat(category)};
   cl::opt<DiagnosticFormat> diagnostics{
       "diagnostics-format", cl::desc("how diagnostics are printed:"),
       cl::init(DiagnosticFormat::Text), cl::cat(category),
@@ -110,16 +121,50 @@ static bool readRanks(const Flags &flags, Options &options) {
   return true;
 }
 
+static bool readChip(llvm::StringRef name, Options &options) {
+  unsigned chip = 0;
+  llvm::StringRef number = name;
+  bool isNumber =
+      number.consume_front("cuda:sm_") && !number.getAsInteger(10, chip);
+  if (!isNumber || !llvm::is_contained(knownChips(), chip)) {
+    std::string known;
+    for (unsigned c : knownChips())
+      known += (known.empty() ? "sm_" : ", sm_") + std::to_string(c);
+    return fail("--target=" + name +
+                ": not host, x86_64, aarch64 or cuda:CHIP (" + known + ")");
+  }
+  if (!llvm::is_contained(options.chips, chip))
+    options.chips.push_back(chip);
+  return true;
+}
+
 static bool readTarget(const Flags &flags, Options &options) {
-  llvm::StringRef target = flags.target;
-  if (target == "host")
-    options.host.arch = nativeArch();
-  else if (target == "x86_64")
-    options.host.arch = HostArch::X86_64;
-  else if (target == "aarch64")
-    options.host.arch = HostArch::AArch64;
-  else
-    return fail("--target=" + target + ": not host, x86_64 or aarch64");
+  options.host.arch = nativeArch();
+  std::optional<HostArch> host;
+  for (llvm::StringRef target : llvm::split(flags.target, ',')) {
+    std::optional<HostArch> arch;
+    if (target == "host")
+      arch = nativeArch();
+    else if (target == "x86_64")
+      arch = HostArch::X86_64;
+    else if (target == "aarch64")
+      arch = HostArch::AArch64;
+    else if (!readChip(target, options))
+      return false;
+    if (arch && host && arch != host)
+      return fail("--target=" + flags.target + ": an object has one host");
+    if (arch)
+      host = arch;
+  }
+  llvm::sort(options.chips);
+  options.host.arch = host.value_or(nativeArch());
+  options.host.hasHost = host.has_value();
+  options.embedBitcode = flags.embedBitcode;
+  options.ptxas = flags.ptxas;
+  bool isOfDevice = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
+  if (isOfDevice && options.chips.size() != 1)
+    return fail("--emit=ptx and --emit=cubin are for one chip: "
+                "--target=cuda:sm_90");
   return true;
 }
 

@@ -13,7 +13,19 @@
 
 namespace coll {
 
-enum class Emit { Ast, Coll, Program, Kernel, Llvm, Asm, Object, Report, Xml };
+enum class Emit {
+  Ast,
+  Coll,
+  Program,
+  Kernel,
+  Llvm,
+  Asm,
+  Ptx,
+  Cubin,
+  Object,
+  Report,
+  Xml
+};
 
 struct Options {
   std::string file, schedule, output, explain;
@@ -24,6 +36,9 @@ struct Options {
   Emit emit = Emit::Object;
   DiagnosticFormat diagnostics = DiagnosticFormat::Text;
   HostOptions host;
+  std::vector<unsigned> chips; // of CUDA, smallest first: 90 for sm_90
+  bool embedBitcode = false;
+  std::string ptxas;                      // empty: the one that is found
   bool allDtypes = false, allOps = false; // host's are what there is
 };
 

@@ -397,7 +397,8 @@ typedef struct coll_device_kernel {
   uint32_t pad;
   const char *symbol;
 } coll_device_kernel;
-enum { COLL_PROTOCOL_SIMPLE = 1, COLL_PROTOCOL_LL = 2 };
+/* Bulk slots; small slots (COLL_ARGS_SMALL), as a host's. */
+enum { COLL_PROTOCOL_SIMPLE = 1, COLL_PROTOCOL_SMALL = 2 };
 enum { COLL_MAX_PARAM_BYTES = 4096 };
 
 typedef struct coll_plan {

@@ -1,0 +1,109 @@
+//===- Machine.h - What hosts and devices do differently --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels of hosts and of devices are built by the same code: the same walk
+// over the step table, the same state machines of channels. A host's block is
+// one thread; a device's block is many, of which thread 0 keeps the channels'
+// state and waits, while all share a slice's elements. What follows from that
+// is behind this interface.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_LOWERING_MACHINE_H
+#define COLL_LIB_LOWERING_MACHINE_H
+
+#include "lib/Lowering/Primitives.h"
+#include "lib/Lowering/TileLoop.h"
+
+#include <memory>
+
+namespace coll::lowering {
+
+/// How the pointers of a slice's ports reach its inner loop.
+class PortSet {
+public:
+  virtual ~PortSet() = default;
+  /// `number` is the port's place in the shape, `index` the operand it is where
+  /// that side is walked by a loop, else null. Inside a section of one thread.
+  virtual void put(bool sink, unsigned number, Value index, Value pointer) = 0;
+  /// Behind that section: fills in the operands.
+  virtual void finish(TileOperands &tile) = 0;
+};
+
+class Machine {
+public:
+  virtual ~Machine() = default;
+
+  /// Code that one thread runs for its block: what stands between begin and
+  /// end. It leaves the kernel through `leave`; behind endOne() all threads of
+  /// the block go on together, or leave together.
+  struct Section {
+    mlir::Block *leave = nullptr, *join = nullptr;
+  };
+  virtual Section beginOne(Builder &b, mlir::Block *leave) const = 0;
+  virtual void endOne(Builder &b, Section section,
+                      mlir::Block *leave) const = 0;
+  /// The same behind all that the block's threads have done so far, and no
+  /// thread waits for the end of it.
+  virtual Section beginBehind(Builder &b) const = 0;
+  virtual void endBehind(Builder &b, Section section) const = 0;
+
+  /// The numbers: of sides that are walked by a loop, else null.
+  virtual std::unique_ptr<PortSet> ports(Builder &b, const StepShape &shape,
+                                         const Variant &variant,
+                                         Value numSources,
+                                         Value numSinks) const = 0;
+  virtual void tileLoops(Builder &b, const StepShape &shape,
+                         const Variant &variant,
+                         const std::vector<Function> &functions,
+                         const TileOperands &operands) const = 0;
+
+  /// coll_size[] of a launch.
+  virtual Value sizes(Builder &b, Value args) const = 0;
+  /// Enters the kernel; the number that its first round has.
+  virtual Value enter(Builder &b, Value inst, Value block,
+                      mlir::Block *leave) const = 0;
+  /// Before the kernel returns, all being well. Thread 0's, in a section.
+  virtual void exit(Builder &b, Value inst, Value block,
+                    Value rounds) const = 0;
+  /// Order of the words by which blocks of a rank wait for each other.
+  virtual bool signalsWithinDevice() const { return false; }
+  /// Declares or defines the slow paths of waits.
+  virtual void addWaits(mlir::ModuleOp module, Primitives &p) const = 0;
+};
+
+std::unique_ptr<Machine> makeHostMachine();
+
+/// Threads of a block, and the most sources and sinks of a step.
+struct DeviceShape {
+  unsigned threads = 512, sources = 1, sinks = 1;
+  uint64_t sizesOffset = 0; // in coll_args, where `sizes` is 0
+};
+/// Adds the block's shared memory to the module.
+std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
+                                           const DeviceShape &shape);
+/// Defines coll_kernel_wait and coll_kernel_mismatch (DeviceWait.cpp).
+void addDeviceWaits(mlir::ModuleOp module, Primitives &p);
+/// Of a device (DeviceTileLoop.cpp): the block's threads share the elements.
+void emitDeviceTileLoops(Builder &b, const StepShape &shape,
+                         const Variant &variant,
+                         const std::vector<Function> &functions,
+                         const TileOperands &operands, unsigned threads);
+
+/// A function that the module has yet to define or that the runtime has.
+mlir::func::FuncOp declareFunction(Builder &b, mlir::ModuleOp module,
+                                   llvm::StringRef name,
+                                   mlir::TypeRange arguments,
+                                   mlir::TypeRange results);
+
+/// Special registers and barriers of NVPTX, by their LLVM intrinsics.
+struct Ptx {
+  static Value threadId(Builder &b);    // i64
+  static Value globalTimer(Builder &b); // i64, ns
+  static void sleep(Builder &b, Value ns);
+  static void barrier(Builder &b);
+  /// A barrier; whether `flag` holds in any thread.
+  static Value barrierOr(Builder &b, Value flag);
+};
+
+} // namespace coll::lowering
+#endif // COLL_LIB_LOWERING_MACHINE_H

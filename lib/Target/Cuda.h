@@ -1,0 +1,49 @@
+//===- Cuda.h - Kernel IR to device code ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_LIB_TARGET_CUDA_H
+#define COLL_LIB_TARGET_CUDA_H
+
+#include "lib/Target/HostObject.h"
+
+namespace coll {
+
+/// Chips that code is made for, as 90 for sm_90, smallest first.
+llvm::ArrayRef<unsigned> knownChips();
+
+/// The LLVM module of a plan's device kernels for one chip: exactly what the
+/// NVPTX backend is given. Fills in `kernels` but for registers and shared
+/// bytes.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+              const Plan &plan, const HostOptions &options, unsigned chip,
+              std::vector<DeviceKernel> &kernels);
+
+/// PTX of such a module, which it changes.
+llvm::Expected<std::string> emitPtx(llvm::Module &module, unsigned chip);
+
+/// What is wrong with device code: order that the backend drops, coherence that
+/// it does not keep (DeviceCheck.cpp).
+llvm::Error checkDeviceModule(const llvm::Module &module);
+llvm::Error checkPtx(llvm::StringRef ptx);
+
+/// What the assembler says of one kernel.
+struct KernelUse {
+  std::string symbol;
+  uint32_t registers = 0, shared = 0, stack = 0, spillStores = 0,
+           spillLoads = 0;
+};
+struct Cubin {
+  std::string code;
+  std::vector<KernelUse> uses;
+};
+/// The assembler that `asked` names, or else the one that is found beside colc,
+/// in PATH or where CUDA is installed. Empty: none.
+std::string findPtxas(llvm::StringRef asked);
+/// Runs it. The error is what it says.
+llvm::Expected<Cubin> assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
+                               unsigned chip);
+/// Of `ptxas -v`.
+std::vector<KernelUse> parseUses(llvm::StringRef text);
+
+} // namespace coll
+#endif // COLL_LIB_TARGET_CUDA_H
