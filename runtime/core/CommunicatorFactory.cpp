@@ -99,6 +99,9 @@ Status CommunicatorFactory::initialize(MeetingRequest &request,
   comm->info("bulk slots are written %s the caches (%s)",
              comm->streams() ? "past" : "through",
              settings.env.nonTemporal ? "COLL_NT" : "measured by rank 0");
+  if (!settings.env.tuneFile.empty())
+    comm->info("%zu rules of %s", settings.env.selection.numOfFile(),
+               settings.env.tuneFile.c_str());
   if (std::memcmp(&rings, &own, sizeof own) != 0)
     comm->info("rank 0's ring sizes hold, not this rank's COLL_* variables");
   result = std::move(comm);

@@ -166,6 +166,7 @@ Status readEnvironment(Environment &environment) {
   COLL_TRY(readChoice("COLL_TRANSPORT", {"shm"}, transport)
                .withContext("transports of this version"));
 
+  env.tuneFile = text("COLL_TUNE");
   COLL_TRY(readSelection(env.selection));
   // Not TMPDIR and not XDG_RUNTIME_DIR: launchers give these to some ranks and
   // not to others, which would then wait at different doors.

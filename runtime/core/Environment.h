@@ -62,6 +62,7 @@ struct Environment {
   std::optional<uint32_t> isa;                        ///< COLL_ISA_*, if set
   std::optional<bool> nonTemporal;                    ///< COLL_NT, if set
   Selection selection;   ///< COLL_TUNE, COLL_ALLREDUCE and the like
+  std::string tuneFile;  ///< COLL_TUNE or ""
   std::string directory; ///< for rendezvous sockets; may not exist yet
   std::string secret;    ///< COLL_SECRET or ""
   bool trustedNetwork = false;

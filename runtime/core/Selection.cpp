@@ -184,6 +184,11 @@ void Selection::addBuiltIn() {
   (void)addText(builtIn, "built in", SelectionRule::Source::BuiltIn);
 }
 
+size_t Selection::numOfFile() const {
+  return size_t(std::ranges::count(list, SelectionRule::Source::File,
+                                   &SelectionRule::source));
+}
+
 uint64_t Selection::digest() const {
   std::string text;
   for (const SelectionRule &rule : list)

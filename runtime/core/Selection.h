@@ -75,6 +75,7 @@ public:
   void addBuiltIn();
 
   const std::vector<SelectionRule> &rules() const { return list; }
+  size_t numOfFile() const;
   /// Of all rules in their order, without where they come from.
   uint64_t digest() const;
 

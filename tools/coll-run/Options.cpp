@@ -32,7 +32,15 @@ namespace {
 struct Flags {
   cl::opt<std::string> file{cl::Positional,
                             cl::desc("FILE.coll[:SCHEDULE] or FILE.xml"),
-                            cl::Required, cl::cat(category)};
+                            cl::cat(category)};
+  cl::opt<std::string> tune{
+      "tune",
+      cl::desc("instead: compare the library's schedules at 2, 4 and 8 ranks "
+               "(--ranks: at others) and write a table for COLL_TUNE"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<double> tuneSeconds{"tune-seconds",
+                              cl::desc("about how long --tune takes (120)"),
+                              cl::init(120), cl::cat(category)};
   cl::opt<std::string> schedule{
       "schedule", cl::desc("this schedule of the file, as FILE:SCHEDULE"),
       cl::value_desc("name"), cl::cat(category)};
@@ -254,6 +262,29 @@ static bool readNames(const Flags &flags, RunOptions &options) {
   return true;
 }
 
+/// Rank counts of --tune are a list, as each is measured.
+static bool readTune(const Flags &flags, RunOptions &options) {
+  options.tuneFile = flags.tune;
+  options.iterations = flags.iterations;
+  options.tuneSeconds = flags.tuneSeconds;
+  if (flags.tune.empty() || !flags.file.empty())
+    return fail("--tune FILE takes no schedule: it compares the library's");
+  if (!readSizes(flags, options))
+    return false;
+  if (!flags.maxBytes.getNumOccurrences())
+    options.maxBytes = 16 << 20;
+  std::string list = flags.ranks.empty() ? "2,4,8" : flags.ranks.getValue();
+  for (llvm::StringRef part : llvm::split(list, ',')) {
+    uint32_t ranks;
+    if (part.getAsInteger(10, ranks) || ranks < 2 || ranks > 64)
+      return fail("--ranks " + part + ": --tune takes 2 to 64");
+    if (!options.tuneRanks.empty() && options.tuneRanks.back() >= ranks)
+      return fail("--ranks " + list + ": --tune takes them in order");
+    options.tuneRanks.push_back(ranks);
+  }
+  return true;
+}
+
 std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   Flags flags;
   setVersionPrinter("coll-run");
@@ -261,6 +292,15 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return std::nullopt;
   RunOptions options;
+  if (flags.tune.getNumOccurrences()) {
+    if (!readTune(flags, options))
+      return std::nullopt;
+    return options;
+  }
+  if (flags.file.empty()) {
+    fail("which schedule? FILE.coll[:SCHEDULE] or FILE.xml");
+    return std::nullopt;
+  }
   if (!readSizes(flags, options) || !readCounts(flags, options) ||
       !readIsa(flags, options) || !readNames(flags, options) ||
       !readRoots(flags, options))

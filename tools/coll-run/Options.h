@@ -37,6 +37,10 @@ struct RunOptions {
   uint64_t seed = 1;
   double factorOfPremul = 0.5;
   std::string dumpDir;
+  // --tune: what to write, for which rank counts, in about how long
+  std::string tuneFile;
+  std::vector<uint32_t> tuneRanks;
+  double tuneSeconds = 120;
 };
 
 /// Empty: the command line is wrong, and standard error says how.

@@ -8,6 +8,7 @@
 #include "tools/coll-run/Job.h"
 #include "tools/coll-run/Rows.h"
 #include "tools/coll-run/Table.h"
+#include "tools/coll-run/Tune.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -318,6 +319,8 @@ int main(int argc, char **argv) {
   std::optional<RunOptions> options = parseRunOptions(argc, argv);
   if (!options)
     return static_cast<int>(Verdict::Usage);
+  if (!options->tuneFile.empty())
+    return runTune(*options);
   Session session;
   int status = run(session, *options);
   if (session.diags.hasErrors()) {
