@@ -288,6 +288,13 @@ Value Arithmetic::fp8FromF32(Value value, Format to) {
 }
 
 Value Arithmetic::combine(Value x, Value y, Format accum, ReduceOp op) {
+  if (accum == Format::F16 || accum == Format::BF16) {
+    Type type =
+        like(x, accum == Format::F16 ? Type(b.getF16Type()) : b.getBF16Type());
+    Value sum =
+        combine(b.bitcast(x, type), b.bitcast(y, type), Format::F32, op);
+    return b.bitcast(sum, x.getType());
+  }
   switch (op) {
   case ReduceOp::Prod:
     return isFloat(accum) ? Value(arith::MulFOp::create(b, x, y)) : b.mul(x, y);

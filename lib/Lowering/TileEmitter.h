@@ -21,8 +21,7 @@ public:
               const std::vector<Function> &functions,
               const TileOperands &operands)
       : b(b), shape(shape), variant(variant), functions(functions),
-        operands(operands), math(b, variant.isa),
-        accum(accumOf(variant.dtype)) {}
+        operands(operands), math(b, variant.isa), accum(computedIn()) {}
   virtual ~TileEmitter() = default;
   virtual void run();
 
@@ -63,6 +62,7 @@ protected:
                llvm::ArrayRef<Value> results, unsigned lanes);
   virtual void storeVector(Value vector, Value address, const PortShape &port,
                            unsigned bytes);
+  Format computedIn() const;
   bool isScaled(const PortShape &port) const {
     return variant.op == ReduceOp::PremulSum &&
            (port.scaled || port.scaledRounded);

@@ -72,6 +72,32 @@ Value TileEmitter::loop(Value from, Value to, unsigned lanes, unsigned tiles) {
   return end;
 }
 
+/// The format that is computed in: the accumulation type, but for a device's
+/// sum of two elements of 16 bits. Its native addition rounds once, and to
+/// round the exact sum first to f32 and then to so much narrower a format gives
+/// the same bits (24 digits are at least twice 8 or 11 and two more: Figueroa,
+/// "When is double rounding innocuous?", 1995).
+Format TileEmitter::computedIn() const {
+  bool isNarrow = variant.dtype == Format::F16 || variant.dtype == Format::BF16;
+  auto isPlain = [](const PortShape &port) {
+    return port.type == ElemType::T && port.place != PortShape::Scalar;
+  };
+  auto isTwoSum = [&] {
+    if (shape.loopSources)
+      return shape.numSources == 2;
+    return shape.expr.size() == 3 && shape.sources.size() == 2 &&
+           shape.expr[0].kind == ExprNode::Operand &&
+           shape.expr[1].kind == ExprNode::Operand &&
+           shape.expr[2].kind != ExprNode::Apply &&
+           shape.expr[2].kind != ExprNode::Round;
+  };
+  bool isNative = variant.isa == Isa::Cuda && isNarrow && !variant.move &&
+                  variant.op == ReduceOp::Sum && shape.type == ElemType::T &&
+                  isTwoSum() && llvm::all_of(shape.sources, isPlain) &&
+                  llvm::all_of(shape.sinks, isPlain);
+  return isNative ? variant.dtype : accumOf(variant.dtype);
+}
+
 SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
                                            Value index, unsigned lanes,
                                            unsigned tiles) {
