@@ -75,7 +75,8 @@ std::unique_ptr<Machine> makeHostMachine();
 
 /// Threads of a block, and the most sources and sinks of a step.
 struct DeviceShape {
-  unsigned threads = 512, sources = 1, sinks = 1;
+  unsigned threads = 384; // 168 registers each: no spills, where 512 have some
+  unsigned sources = 1, sinks = 1;
   uint64_t sizesOffset = 0; // in coll_args, where `sizes` is 0
 };
 /// Adds the block's shared memory to the module.
