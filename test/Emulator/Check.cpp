@@ -14,6 +14,7 @@
 
 #include "State.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -157,36 +158,70 @@ struct Noting {
   }
 
   void visit(Cell &cell) {
-    Entry *place = nullptr;
-    for (Entry &old : cell.entries) {
-      if (old.time) {
+    if (entry.isWrite)
+      visitWrite(cell);
+    else
+      visitRead(cell);
+  }
+  void visitRead(Cell &cell) {
+    if (cell.write.time)
+      check(cell.write);
+    if (cell.moreWrites)
+      for (const Entry &old : *cell.more)
         check(old);
-        if (!isReplaced(old))
-          continue;
-        old.time = 0;
-      }
-      if (!place)
-        place = &old;
-    }
-    if (cell.more) {
-      auto &more = *cell.more;
-      for (size_t i = 0; i < more.size();) {
-        check(more[i]);
-        if (isReplaced(more[i])) {
-          more[i] = more.back();
-          more.pop_back();
-        } else {
-          ++i;
-        }
-      }
-    }
-    if (place) {
-      *place = entry;
+    if (!cell.read.time || isReplaced(cell.read)) {
+      cell.read = entry;
       return;
     }
+    append(cell);
+  }
+  void visitWrite(Cell &cell) {
+    for (Entry *old : {&cell.write, &cell.read})
+      if (old->time) {
+        check(*old);
+        if (isReplaced(*old))
+          old->time = 0;
+      }
+    if (cell.more) {
+      for (const Entry &old : *cell.more)
+        check(old);
+      std::erase_if(*cell.more,
+                    [&](const Entry &old) { return isReplaced(old); });
+      count(cell);
+    }
+    if (!cell.write.time)
+      cell.write = entry;
+    else
+      append(cell);
+  }
+  void append(Cell &cell) {
     if (!cell.more)
       cell.more = new std::vector<Entry>;
     cell.more->push_back(entry);
+    cell.moreWrites += entry.isWrite;
+    if (cell.more->size() > std::max<size_t>(cell.moreLimit, 32))
+      compact(cell);
+  }
+  static void count(Cell &cell) {
+    cell.moreWrites =
+        uint32_t(std::count_if(cell.more->begin(), cell.more->end(),
+                               [](const Entry &old) { return old.isWrite; }));
+    cell.moreLimit = uint32_t(2 * cell.more->size());
+  }
+  /// Of one thread's accesses of a kind the last stands for all.
+  static void compact(Cell &cell) {
+    auto key = [](const Entry &e) {
+      return std::tuple(e.slot, e.isWrite, e.mask, e.scope);
+    };
+    std::sort(cell.more->begin(), cell.more->end(),
+              [&](const Entry &a, const Entry &b) {
+                return std::tuple(key(a), b.time) < std::tuple(key(b), a.time);
+              });
+    cell.more->erase(
+        std::unique(cell.more->begin(), cell.more->end(),
+                    [&](auto &a, auto &b) { return key(a) == key(b); }),
+        cell.more->end());
+    count(cell);
   }
 };
 } // namespace

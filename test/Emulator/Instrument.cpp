@@ -115,7 +115,8 @@ static std::string onLoad(LoadInst &load, uint32_t site) {
   }
   uint64_t bytes = load.getDataLayout().getTypeStoreSize(load.getType());
   h.weak(load.getPointerOperand(), h.b.getInt64(bytes),
-         isNonCoherent(load) ? kNonCoherent : 0, load.getAlign().value());
+         isNonCoherent(load) ? uint32_t(kNonCoherent) : 0,
+         load.getAlign().value());
   return "";
 }
 

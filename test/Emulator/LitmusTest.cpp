@@ -45,8 +45,9 @@ void expectMessage(const std::string &writer, const std::string &reader,
   LitmusResult result = run(litmus);
   ASSERT_EQ(result.error, "");
   EXPECT_EQ(result.failed, isGood ? 0 : litmus.seeds) << result.firstReport;
-  if (isGood)
+  if (isGood) {
     EXPECT_EQ(result.outcomes.size(), 1u);
+  }
 }
 
 const std::string gpu = "syncscope(\"device\")", cta = "syncscope(\"block\")";

@@ -28,11 +28,14 @@ struct Entry {
   Scope scope = Scope::Weak;
 };
 
+/// Most cells have one writer and one reader. What many threads read gets one
+/// entry each, appended without a look at the others: only a write looks.
 struct Cell {
-  Entry entries[2];
+  Entry write, read;
   std::vector<Entry> *more = nullptr; // owned; rarely there
-  uint8_t initialised = 0;            // bytes
-  bool hasHistory = false;            // a flag word begins at or before it
+  uint32_t moreWrites = 0, moreLimit = 0;
+  uint8_t initialised = 0; // bytes
+  bool hasHistory = false; // a flag word begins at or before it
 };
 
 constexpr size_t kPageBytes = 4096;

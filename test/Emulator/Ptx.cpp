@@ -152,8 +152,8 @@ bool PtxLowering::lowerLoad() {
     return false;
   Type *type = h.b.getIntNTy(8 * bytes);
   if (!order && !isVolatile)
-    h.weak(pointer, h.b.getInt64(bytes * count), isNc ? kNonCoherent : 0,
-           bytes * count);
+    h.weak(pointer, h.b.getInt64(bytes * count),
+           isNc ? uint32_t(kNonCoherent) : 0, bytes * count);
   for (unsigned i = 0; i < count; ++i) {
     Value *at = h.element(pointer, i * bytes);
     Value *value =

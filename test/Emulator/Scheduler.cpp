@@ -125,7 +125,8 @@ void MachineState::startBlock(LaunchState &launch, Block &block) {
              thread.index,  launch.kernel, thread.time};
     thread.base = launch.begins;
     thread.stack = takeStack(*this);
-    prepare(thread.context, thread.stack, kStackBytes, runThread);
+    // Tops at one offset in their pages would share few sets of the caches.
+    prepare(thread.context, thread.stack, kStackBytes - i % 61 * 64, runThread);
     thread.readyIndex = uint32_t(ready.size());
     ready.push_back(&thread);
   }

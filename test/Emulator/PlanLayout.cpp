@@ -1,0 +1,262 @@
+//===- PlanLayout.cpp - What kernels read, for all ranks ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PlanRun.h"
+
+#include <cstring>
+
+namespace coll::emu {
+
+static uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+std::string PlanLayout::build(const PlanCall &wanted, PlanMemory &source,
+                              bool forDevice) {
+  call = wanted;
+  memory = &source;
+  isDevice = forDevice;
+  table = findRanks(*call.plan, int(call.ranks));
+  if (!table)
+    return "the plan is not for " + std::to_string(call.ranks) + " ranks";
+  if (Status status = checkPlan(*call.plan, *table); !status.isOk())
+    return status.text();
+  stepChunks = maxStepChunks(*table);
+  ranks.resize(call.ranks);
+  inBytes.resize(call.ranks);
+  abortWord = static_cast<uint32_t *>(memory->alloc(~0u, 4, true));
+  for (uint32_t rank = 0; rank < call.ranks; ++rank)
+    if (std::string error = buildRank(rank); !error.empty())
+      return error;
+  connect();
+  for (uint32_t rank = 0; rank < call.ranks; ++rank)
+    if (std::string error = buildBuffers(rank); !error.empty())
+      return error;
+  return "";
+}
+
+std::string PlanLayout::buildRank(uint32_t number) {
+  PlanRank &rank = ranks[number];
+  rank.cls = &classOf(*table, 0, int(number), 0);
+  const coll_class &cls = *rank.cls;
+  rank.words.assign(cls.words, cls.words + cls.nwords);
+  relocate(cls, *table, int(number), 0, rank.words);
+  rank.arguments =
+      std::make_unique<Arguments>(*call.plan, *table, cls, rank.words,
+                                  stepChunks, call.rings, StreamRules());
+  rank.arguments->useBulk(!call.isSmall);
+  uint32_t blocks = cls.program_blocks * table->instances;
+
+  auto *inst =
+      static_cast<coll_inst *>(memory->alloc(number, sizeof(coll_inst), true));
+  auto *comm = static_cast<coll_comm_dev *>(
+      memory->alloc(number, sizeof(coll_comm_dev), true));
+  comm->abort = addressOf(abortWord);
+  comm->spin_limit = 4;
+  auto *words = static_cast<uint32_t *>(
+      memory->alloc(number, 4 * rank.words.size() + 4, true));
+  memcpy(words, rank.words.data(), 4 * rank.words.size());
+  uint64_t slotBytes = uint64_t(table->round_units) * COLL_UNIT_BYTES *
+                       maxStorageScale(*call.plan, *table);
+  uint64_t scratch = slotBytes * cls.scratch_slots[0] * table->instances;
+
+  inst->comm = addressOf(comm);
+  inst->blocks =
+      addressOf(memory->alloc(~0u, sizeof(coll_block) * (blocks + 1), true));
+  inst->consts = addressOf(words);
+  inst->steps = addressOf(words + cls.entry[0]);
+  inst->scratch =
+      scratch ? addressOf(memory->alloc(number, scratch, false)) : 0;
+  inst->signals = addressOf(
+      memory->alloc(number, sizeof(coll_device_signal) * (blocks + 1), true));
+  inst->nblocks = blocks;
+  inst->nchannels = table->nchannels;
+  inst->rank = number;
+  inst->nranks = call.ranks;
+  inst->digest = table->digest;
+  inst->ninstances = table->instances;
+  inst->nsend = cls.nsend;
+  inst->nrecv = cls.nrecv;
+  inst->program_blocks = cls.program_blocks;
+  inst->scratch_slot_bytes = uint32_t(slotBytes);
+  inst->scratch_slots = cls.scratch_slots[0];
+  rank.inst = inst;
+  buildEnds(number);
+  return "";
+}
+
+void PlanLayout::buildEnds(uint32_t number) {
+  PlanRank &rank = ranks[number];
+  const coll_class &cls = *rank.cls;
+  auto make = [&](uint32_t word, uint32_t count, auto &byPeer) {
+    size_t total = size_t(count) * table->instances;
+    auto *ends = static_cast<coll_end *>(
+        memory->alloc(number, sizeof(coll_end) * (total + 1), true));
+    for (size_t i = 0; i < total; ++i) {
+      coll_end &end = ends[i];
+      uint32_t peer = rank.words[word + 2 * (i % count)];
+      uint32_t tag = rank.words[word + 2 * (i % count) + 1] +
+                     uint32_t(i / count) * table->nchannels;
+      end.peer = uint16_t(peer);
+      end.slot_bytes = call.rings.slotBytes;
+      end.small_bytes = call.rings.smallBytes;
+      end.k = uint16_t(call.rings.slots);
+      end.k_small = uint16_t(call.rings.smallSlots);
+      end.seq = addressOf(memory->alloc(number, sizeof(coll_seq), true));
+      byPeer[{peer, tag}] = &end;
+    }
+    return addressOf(ends);
+  };
+  rank.inst->send_ends = make(cls.send_ends, cls.nsend, rank.sends);
+  rank.inst->recv_ends = make(cls.recv_ends, cls.nrecv, rank.receives);
+}
+
+/// Rings lie at the receiver, credits at the sender.
+void PlanLayout::connect() {
+  const RingSizes &rings = call.rings;
+  size_t stride = (rings.smallBytes + COLL_SMALL_HEAD + 63) / 64 * 64;
+  for (uint32_t sender = 0; sender < call.ranks; ++sender)
+    for (auto &[id, send] : ranks[sender].sends) {
+      auto [receiver, tag] = id;
+      coll_end *receive = ranks[receiver].receives[{sender, tag}];
+      if (!receive)
+        continue;
+      send->line = receive->line =
+          addressOf(memory->alloc(receiver, sizeof(coll_ring_line), true));
+      send->credit = receive->credit =
+          addressOf(memory->alloc(sender, sizeof(coll_credit_line), true));
+      // Nobody reads a slot that nobody wrote.
+      send->slots = receive->slots = addressOf(memory->alloc(
+          receiver, size_t(rings.slotBytes) * rings.slots, false));
+      send->small = receive->small =
+          addressOf(memory->alloc(receiver, stride * rings.smallSlots, true));
+    }
+}
+
+std::string PlanLayout::buildBuffers(uint32_t number) {
+  PlanRank &rank = ranks[number];
+  const coll_class &cls = *rank.cls;
+  uint32_t word = cls.part_sizes;
+  for (uint32_t b = 0; b < call.plan->nbufs; ++b) {
+    const coll_plan_buf &buf = table->bufs[b];
+    size_t elems = 0;
+    for (uint32_t part = 0; part < buf.parts; ++part) {
+      uint32_t symbol =
+          rank.words[cls.size_stride ? word + part : cls.part_sizes + b];
+      const coll_plan_size &size = table->sizes[symbol];
+      elems += size.kind == COLL_SIZE_CONST ? size.value : call.count;
+    }
+    word += buf.parts;
+    size_t bytes = elems * dtypeBytes(call.dtype);
+    void *made = cls.present >> b & 1
+                     ? memory->alloc(number, bytes, buf.kind != COLL_BUF_OUT)
+                     : nullptr;
+    if (buf.kind == COLL_BUF_OUT) {
+      rank.out.push_back(made);
+      rank.outBytes.push_back(made ? bytes : 0);
+    } else {
+      (buf.kind == COLL_BUF_IN ? rank.in : rank.arg).push_back(made);
+      inBytes[number].push_back(made ? bytes : 0);
+    }
+  }
+  coll_call launched = {};
+  launched.in = rank.in.data();
+  launched.out = rank.out.data();
+  launched.arg = rank.arg.data();
+  launched.count = &call.count;
+  static const double scalars[COLL_MAX_SCALARS] = {2, 2, 2, 2};
+  launched.scalar = scalars;
+  static const int roots[COLL_MAX_LAUNCH] = {};
+  launched.launch = roots;
+  launched.dtype = call.dtype;
+  launched.op = call.op;
+  if (Status status = rank.arguments->fill(launched); !status.isOk())
+    return status.text();
+  rank.arguments->args().inst = addressOf(rank.inst);
+  return "";
+}
+
+/// Codes of small whole numbers, so that sums are exact in every format that
+/// holds them, and never a NaN.
+static void fill(void *buffer, size_t bytes, coll_dtype dtype, uint64_t seed) {
+  auto *out = static_cast<unsigned char *>(buffer);
+  size_t width = dtypeBytes(dtype);
+  for (size_t i = 0; i < bytes / width; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    unsigned value = unsigned(seed >> 60) & 3;
+    static const uint16_t half[] = {0, 0x3c00, 0x4000, 0x4200};
+    static const uint16_t bf16[] = {0, 0x3f80, 0x4000, 0x4040};
+    static const uint8_t e4m3[] = {0, 0x38, 0x40, 0x44};
+    static const uint8_t e5m2[] = {0, 0x3c, 0x40, 0x42};
+    double f64 = value + 0.1 * double(seed >> 40 & 15);
+    float f32 = float(f64);
+    uint64_t whole = value;
+    const void *from = &whole;
+    switch (dtype) {
+    case COLL_F16:
+      from = &half[value];
+      break;
+    case COLL_BF16:
+      from = &bf16[value];
+      break;
+    case COLL_F32:
+      from = &f32;
+      break;
+    case COLL_F64:
+      from = &f64;
+      break;
+    case COLL_E4M3:
+      from = &e4m3[value];
+      break;
+    case COLL_E5M2:
+      from = &e5m2[value];
+      break;
+    default:
+      break;
+    }
+    memcpy(out + i * width, from, width);
+  }
+}
+
+void PlanLayout::fillInputs(unsigned launch) {
+  for (uint32_t number = 0; number < call.ranks; ++number) {
+    const PlanRank &rank = ranks[number];
+    for (size_t i = 0; i < rank.in.size() + rank.arg.size(); ++i) {
+      void *buffer =
+          i < rank.in.size() ? rank.in[i] : rank.arg[i - rank.in.size()];
+      if (buffer)
+        fill(buffer, inBytes[number][i], call.dtype,
+             launch * 1000003u + number * 1009u + i + 1);
+    }
+  }
+}
+
+std::string PlanLayout::outputs() const {
+  std::string all;
+  for (const PlanRank &rank : ranks)
+    for (size_t i = 0; i < rank.out.size(); ++i)
+      if (rank.out[i])
+        all.append(static_cast<const char *>(rank.out[i]), rank.outBytes[i]);
+  return all;
+}
+
+std::vector<char> PlanLayout::arguments(uint32_t number, size_t bytes) const {
+  coll_args &args = ranks[number].arguments->args();
+  size_t head = sizeof(coll_args) + sizeof(coll_buf) * args.nbufs;
+  std::vector<char> value(std::max(bytes, head));
+  memcpy(value.data(), &args, head);
+  auto *copy = reinterpret_cast<coll_args *>(value.data());
+  size_t sizes = sizeof(coll_size) * args.nsizes;
+  if (isDevice && bytes > head) { // they stand behind the buffers
+    memcpy(value.data() + head, reinterpret_cast<void *>(args.sizes),
+           std::min(sizes, bytes - head));
+    copy->sizes = 0;
+  } else if (isDevice) {
+    void *made = memory->alloc(number, sizes, true);
+    memcpy(made, reinterpret_cast<void *>(args.sizes), sizes);
+    copy->sizes = addressOf(made);
+  }
+  return value;
+}
+
+} // namespace coll::emu

@@ -1,0 +1,151 @@
+//===- PlanRun.cpp - A plan on the host and on the emulator ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PlanRun.h"
+#include "runtime/core/Isa.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+namespace coll::emu {
+
+namespace {
+class HostMemory : public PlanMemory {
+public:
+  void *alloc(uint32_t, size_t bytes, bool) override {
+    blocks.emplace_back(bytes / 64 + 2);
+    return blocks.back().data();
+  }
+
+private:
+  struct alignas(64) Line {
+    char bytes[64] = {};
+  };
+  std::deque<std::vector<Line>> blocks;
+};
+
+class DeviceMemory : public PlanMemory {
+public:
+  explicit DeviceMemory(Machine &machine) : machine(machine) {}
+  void *alloc(uint32_t rank, size_t bytes, bool isWritten) override {
+    void *made = machine.alloc(rank == ~0u ? kHost : int(rank),
+                               std::max<size_t>(bytes, 1));
+    if (isWritten)
+      machine.hostWrote(made, bytes);
+    return made;
+  }
+
+private:
+  Machine &machine;
+};
+} // namespace
+
+uint32_t waitOnHost(const coll_inst *, uint32_t, const uint64_t *word,
+                    uint64_t want, uint32_t how, uint64_t) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (true) {
+    uint64_t have = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (how == COLL_WAIT_SMALL_FLAG ? have >> 16 == want : have > want)
+      return 0;
+    if (std::chrono::steady_clock::now() > end)
+      return 1;
+    std::this_thread::yield();
+  }
+}
+
+uint32_t mismatchOnHost(const coll_inst *, uint32_t, uint64_t, uint32_t,
+                        uint32_t) {
+  return 1;
+}
+
+template <typename Kernel>
+static const Kernel *choose(const Kernel *kernels, uint32_t count,
+                            const PlanCall &call) {
+  for (uint32_t i = 0; i < count; ++i)
+    if ((kernels[i].dtype == COLL_ANY || kernels[i].dtype == call.dtype) &&
+        (!call.plan->reduces || kernels[i].op == COLL_ANY ||
+         kernels[i].op == call.op))
+      return &kernels[i];
+  return nullptr;
+}
+
+std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs) {
+  const coll_kernel *kernel = // the first is the oldest instruction set's
+      choose(call.plan->kernels, call.plan->nkernels, call);
+  if (!kernel)
+    return "the plan has no host kernel for this dtype and op";
+  HostMemory memory;
+  PlanLayout layout;
+  if (std::string error = layout.build(call, memory, false); !error.empty())
+    return error;
+  for (unsigned launch = 0; launch < call.launches; ++launch) {
+    layout.fillInputs(launch);
+    std::vector<std::thread> threads;
+    for (PlanRank &rank : layout.ranks) {
+      auto *signals = reinterpret_cast<char *>(rank.inst->signals);
+      memset(signals, 0, size_t(64) * rank.inst->nblocks);
+      for (uint32_t block = 0; block < rank.inst->nblocks; ++block)
+        threads.emplace_back([&rank, kernel, block] {
+          kernel->fn(&rank.arguments->args(), block);
+        });
+    }
+    for (std::thread &thread : threads)
+      thread.join();
+    outputs.push_back(layout.outputs());
+  }
+  return "";
+}
+
+static std::string difference(const std::string &have,
+                              const std::string &want) {
+  if (have == want)
+    return "";
+  size_t at = 0;
+  while (at < have.size() && at < want.size() && have[at] == want[at])
+    ++at;
+  return "wrong output: byte " + std::to_string(at) + " of " +
+         std::to_string(want.size()) + " differs from the host's";
+}
+
+std::string runOnDevices(const PlanCall &call, const std::string &code,
+                         const Options &options,
+                         const std::vector<std::string> &expected,
+                         uint64_t *steps) {
+  const coll_device_kernel *kernel =
+      choose(call.plan->device_kernels, call.plan->ndevice_kernels, call);
+  if (!kernel)
+    return "the plan has no device kernel for this dtype and op";
+  Machine machine(call.ranks, options);
+  DeviceMemory memory(machine);
+  std::string error;
+  Module *module = machine.load(code, error);
+  if (!module)
+    return error;
+  PlanLayout layout;
+  error = layout.build(call, memory, true);
+  for (unsigned launch = 0; launch < call.launches && error.empty(); ++launch) {
+    layout.fillInputs(launch);
+    for (uint32_t number = 0; number < call.ranks && error.empty(); ++number) {
+      const PlanRank &rank = layout.ranks[number];
+      if (!rank.inst->nblocks)
+        continue;
+      std::vector<char> args = layout.arguments(number, kernel->param_bytes);
+      void *params[] = {args.data()};
+      machine.launch(int(number), number, module, kernel->symbol,
+                     {rank.inst->nblocks, 1, 1}, {kernel->threads, 1, 1},
+                     params, 0, error);
+    }
+    if (error.empty() && machine.run() == RunResult::Failed)
+      error = machine.reportText();
+    if (error.empty())
+      error = difference(layout.outputs(), expected[launch]);
+  }
+  if (steps)
+    *steps += machine.steps();
+  return error;
+}
+
+} // namespace coll::emu

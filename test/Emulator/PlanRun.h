@@ -1,0 +1,94 @@
+//===- PlanRun.h - The ranks of a plan, in one process ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Lays out what kernels read (coll/abi.h) for all ranks of a plan: words, ends
+// of channels, rings, arguments. Once for host kernels, which run in threads
+// and say which bits are right, and once for device kernels on the emulator.
+// What the runtime knows of plans and calls is the runtime's own code.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_TEST_EMULATOR_PLANRUN_H
+#define COLL_TEST_EMULATOR_PLANRUN_H
+
+#include "Emulator.h"
+
+#include "runtime/core/Arguments.h"
+
+#include <map>
+
+namespace coll::emu {
+
+struct PlanCall {
+  const coll_plan *plan = nullptr;
+  uint32_t ranks = 0;
+  size_t count = 0;
+  coll_dtype dtype = COLL_F32;
+  coll_op op = COLL_SUM;
+  RingSizes rings;
+  bool isSmall = false;  // small slots, if the plan may
+  unsigned launches = 2; // one after another, on the same channels
+};
+
+/// Where the layout's memory comes from. `isWritten`: the host fills it.
+class PlanMemory {
+public:
+  virtual ~PlanMemory() = default;
+  virtual void *alloc(uint32_t rank, size_t bytes, bool isWritten) = 0;
+};
+
+struct PlanRank {
+  const coll_class *cls = nullptr;
+  std::vector<uint32_t> words;
+  std::unique_ptr<Arguments> arguments;
+  coll_inst *inst = nullptr;
+  std::vector<void *> in, out, arg;
+  std::vector<size_t> outBytes;
+  std::map<std::pair<uint32_t, uint32_t>, coll_end *> sends, receives;
+};
+
+class PlanLayout {
+public:
+  /// An error text, empty when all is well.
+  std::string build(const PlanCall &call, PlanMemory &memory, bool isDevice);
+  /// Fills the inputs for a launch; the same values for the same number.
+  void fillInputs(unsigned launch);
+  /// What the outputs of all ranks hold.
+  std::string outputs() const;
+  /// coll_args for a rank's kernel, by value, `bytes` long.
+  std::vector<char> arguments(uint32_t rank, size_t bytes) const;
+
+  std::vector<PlanRank> ranks;
+
+private:
+  std::string buildRank(uint32_t rank);
+  void buildEnds(uint32_t rank);
+  void connect();
+  std::string buildBuffers(uint32_t rank);
+
+  PlanCall call;
+  const coll_plan_ranks *table = nullptr;
+  PlanMemory *memory = nullptr;
+  bool isDevice = false;
+  std::vector<uint32_t> stepChunks;
+  uint32_t *abortWord = nullptr;
+  std::vector<std::vector<size_t>> inBytes;
+};
+
+/// Outputs after each launch, by host kernels in threads.
+std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs);
+/// The same on the emulator; `code` is the module. The text says what is wrong:
+/// reports, or outputs that are not `expected`.
+std::string runOnDevices(const PlanCall &call, const std::string &code,
+                         const Options &options,
+                         const std::vector<std::string> &expected,
+                         uint64_t *steps = nullptr);
+
+/// What host kernels call.
+uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,
+                    uint64_t want, uint32_t how, uint64_t progress);
+uint32_t mismatchOnHost(const coll_inst *inst, uint32_t block,
+                        uint64_t progress, uint32_t want, uint32_t have);
+
+} // namespace coll::emu
+
+#endif // COLL_TEST_EMULATOR_PLANRUN_H
