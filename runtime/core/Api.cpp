@@ -3,6 +3,7 @@
 
 #include "runtime/core/Api.h"
 #include "runtime/core/CommunicatorFactory.h"
+#include "runtime/core/Lane.h"
 
 using namespace coll;
 
@@ -164,6 +165,8 @@ coll_status coll_mem_alloc(coll_comm *comm, size_t bytes, void **ptr) {
       return nullArgument("coll_mem_alloc", "ptr");
     *ptr = nullptr;
     COLL_TRY(checkHandle(comm));
+    if (DeviceLane *device = Lane::of(*comm).device())
+      return device->allocate(bytes, ptr);
     return comm->memory().allocate(bytes, ptr);
   });
 }
@@ -171,6 +174,8 @@ coll_status coll_mem_alloc(coll_comm *comm, size_t bytes, void **ptr) {
 coll_status coll_mem_free(coll_comm *comm, void *ptr) {
   return guarded([&]() -> Status {
     COLL_TRY(checkHandle(comm));
+    if (DeviceLane *device = Lane::of(*comm).device())
+      return device->free(ptr);
     return comm->memory().free(ptr);
   });
 }

@@ -118,9 +118,9 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
   }
   VerifiedRings verified = verifiedRings(ranks);
-  bool isSmall = !isBulk && !(plan.flags & COLL_PLAN_VCOUNTS) &&
-                 maxMessage <= smallUnits &&
-                 rings.smallSlots >= verified.smallSlots;
+  bool isSmall =
+      !isBulk && streams.hasSmall && !(plan.flags & COLL_PLAN_VCOUNTS) &&
+      maxMessage <= smallUnits && rings.smallSlots >= verified.smallSlots;
   head->slice_units = isSmall ? smallUnits : rings.slotBytes / unitBytes;
   head->round_units = uint32_t(std::min<uint64_t>(
       ranks.round_units,

@@ -36,6 +36,7 @@ struct CallBuffer {
 struct StreamRules {
   bool isOn = false;     ///< into bulk slots, always
   uint64_t outBytes = 0; ///< into buffers, when a launch touches more of them
+  bool hasSmall = true;  ///< kernels know the small rings
 };
 
 class Arguments {
@@ -57,6 +58,11 @@ public:
   }
 
   coll_args &args() { return *head; }
+  const coll_args &args() const { return *head; }
+  std::span<const CallBuffer> callBuffers() const { return buffers; }
+  /// What a launch reaches of a buffer: [begin, end).
+  uint64_t begin(size_t buffer) const { return begins[buffer]; }
+  uint64_t end(size_t buffer) const { return ends[buffer]; }
   bool isInPlace() const { return head->flags & COLL_ARGS_IN_PLACE; }
 
 private:

@@ -25,6 +25,8 @@ struct Board::Layout {
   int32_t errorStatus, errorRank, errorPeer;
   char errorWhere[128];
   char errorText[errorTextBytes];
+  alignas(64) std::atomic<uint32_t> deviceKind;
+  char deviceUuid[sizeof DeviceMark::uuid];
   alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
   alignas(64) coll_block blocks[kMaxBlocks];
   alignas(64) Versioned<Position> positions[kMaxBlocks];
@@ -159,6 +161,26 @@ Board::Read Board::readPosition(uint32_t block, Position &position) const {
 uint64_t Board::progress(uint32_t block) const {
   assert(block < kMaxBlocks);
   return __atomic_load_n(&layout()->blocks[block].progress, __ATOMIC_RELAXED);
+}
+
+DeviceMark Board::deviceMark() const {
+  DeviceMark mark;
+  mark.kind = layout()->deviceKind.load(std::memory_order_acquire);
+  std::memcpy(mark.uuid, layout()->deviceUuid, sizeof mark.uuid);
+  return mark;
+}
+
+void Board::publishDevice(const DeviceMark &mark) {
+  std::memcpy(layout()->deviceUuid, mark.uuid, sizeof mark.uuid);
+  layout()->deviceKind.store(mark.kind, std::memory_order_release);
+}
+
+std::span<std::byte> Board::abortMemory() const {
+  return {static_cast<std::byte *>(abortPage.get()), abortPage.size()};
+}
+
+std::span<std::byte> Board::bodyMemory() const {
+  return {static_cast<std::byte *>(body.get()), body.size()};
 }
 
 coll_block *Board::blocks() const { return layout()->blocks; }

@@ -25,6 +25,7 @@
 #include "runtime/core/Status.h"
 
 #include <atomic>
+#include <span>
 #include <string_view>
 
 namespace coll {
@@ -59,6 +60,14 @@ struct Position {
   char what[128] = {}; ///< "recv acc[c] from prev, chunk 3", cut
 };
 
+/// The host or the device that a rank runs on.
+struct DeviceMark {
+  enum Kind : uint32_t { Unknown, Host, Cuda };
+  uint32_t kind = Unknown;
+  char uuid[16] = {};
+  bool operator==(const DeviceMark &) const = default;
+};
+
 /// Copies text into a fixed field, cut and zero-terminated.
 void copyText(char *field, size_t bytes, std::string_view text);
 
@@ -89,6 +98,8 @@ public:
   Read readPosition(uint32_t block, Position &position) const;
   /// coll_block.progress of a block, as last written.
   uint64_t progress(uint32_t block) const;
+  /// Where the rank runs; kind 0: it has not said so yet.
+  DeviceMark deviceMark() const;
 
   //===-- The own rank's ----------------------------------------------------//
 
@@ -106,6 +117,11 @@ public:
   /// Says where a block waits (by its own thread, when a wait has outlived its
   /// spinning) and, with a default Position, that it goes on.
   void publishPosition(uint32_t block, const Position &position);
+  /// Says where this rank runs, once.
+  void publishDevice(const DeviceMark &mark);
+  /// The abort word and coll_block[], for a device to reach.
+  std::span<std::byte> abortMemory() const;
+  std::span<std::byte> bodyMemory() const;
   /// Puts an error on the board, once; peers find it by the abort word.
   void publishError(const Error &error);
 

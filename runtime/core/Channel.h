@@ -43,6 +43,10 @@ public:
 
   /// A complete channel.
   const coll_end &end(const ChannelId &id);
+  /// Before any channel is made.
+  void setTransport(std::unique_ptr<Transport> other) {
+    link = std::move(other);
+  }
   Transport &transport() { return *link; }
   const Transport &transport() const { return *link; }
 

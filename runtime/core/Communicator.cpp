@@ -128,7 +128,8 @@ Status Communicator::close() {
   Status result = status();
   if (!result.isOk())
     return result;
-  return commit([&] {
+  return commit([&]() -> Status {
+    COLL_TRY(laneState->drain());
     return mesh->exchangeGoodbyes(deadline()).withContext("coll_comm_destroy");
   });
 }

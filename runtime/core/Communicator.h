@@ -44,6 +44,8 @@ public:
   /// communicator has failed (kernels leave by themselves).  Must not wait for
   /// a peer.
   virtual void close() noexcept = 0;
+  /// Waits for launches that are queued on a device.
+  virtual Status drain() { return Status::ok(); }
 };
 
 class Communicator;

@@ -33,12 +33,14 @@ Status CommunicatorFactory::Settings::read(const coll_config *config) {
                            config->size);
     given = *config;
   }
-  if (given.device != -1)
+  if (given.device < COLL_DEVICE_BY_RANK)
     return Status::error(COLL_INVALID,
-                         "coll_config.device is %d: devices are not supported "
-                         "yet, -1 is the host",
+                         "coll_config.device is %d: neither a device's number "
+                         "nor -1 (COLL_DEVICE, or the host) or -2 (by rank)",
                          given.device);
   COLL_TRY(readEnvironment(env));
+  if (given.device != -1)
+    env.device = given.device;
   waitNs = given.deadline_ns ? given.deadline_ns
                              : env.deadlineNs.value_or(defaultDeadlineNs);
   if (given.secret_file)

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -125,6 +126,26 @@ Status RingSizes::check() const {
   return Status::ok();
 }
 
+/// "host", "cuda" or "cuda:N".
+static Status readDevice(std::optional<int> &device) {
+  std::string name = text("COLL_DEVICE");
+  if (name.empty() || name == "host")
+    return Status::ok();
+  device = COLL_DEVICE_BY_RANK;
+  if (name == "cuda")
+    return Status::ok();
+  constexpr int most = 4096;
+  int number = 0;
+  const char *first = name.data() + std::min<size_t>(5, name.size());
+  const char *last = name.data() + name.size();
+  auto [end, error] = std::from_chars(first, last, number);
+  if (name.rfind("cuda:", 0) != 0 || error != std::errc() || end != last ||
+      number < 0 || number > most)
+    return notA("COLL_DEVICE", "host, cuda or cuda:N");
+  device = number;
+  return Status::ok();
+}
+
 static Status readSelection(Selection &selection) {
   for (const char *collective : kStandardCollectives) {
     std::string name = "COLL_";
@@ -168,6 +189,8 @@ Status readEnvironment(Environment &environment) {
 
   env.tuneFile = text("COLL_TUNE");
   COLL_TRY(readSelection(env.selection));
+  COLL_TRY(readDevice(env.device));
+
   // Not TMPDIR and not XDG_RUNTIME_DIR: launchers give these to some ranks and
   // not to others, which would then wait at different doors.
   env.directory = text("COLL_DIR");

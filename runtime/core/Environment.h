@@ -18,6 +18,7 @@
 //   COLL_TUNE          file of rules from which the standard collectives choose
 //   COLL_ALLREDUCE and the like (COLL_ and the collective's name)
 //                      SCHEDULE or SCHEDULE:PROTOCOL; see Selection.h
+//   COLL_DEVICE        host | cuda | cuda:N           (coll_config wins)
 //   COLL_DIR           directory for rendezvous       (default /tmp/coll-UID)
 //   COLL_SECRET, COLL_TRUSTED_NETWORK                 (rendezvous over TCP)
 // and the variables of the launchers, see Launcher.
@@ -61,8 +62,10 @@ struct Environment {
   std::optional<uint32_t> spin;                       ///< COLL_SPIN, if set
   std::optional<uint32_t> isa;                        ///< COLL_ISA_*, if set
   std::optional<bool> nonTemporal;                    ///< COLL_NT, if set
-  Selection selection;   ///< COLL_TUNE, COLL_ALLREDUCE and the like
-  std::string tuneFile;  ///< COLL_TUNE or ""
+  Selection selection;  ///< COLL_TUNE, COLL_ALLREDUCE and the like
+  std::string tuneFile; ///< COLL_TUNE or ""
+  /// Number of a CUDA device, COLL_DEVICE_BY_RANK, or none: the host.
+  std::optional<int> device;
   std::string directory; ///< for rendezvous sockets; may not exist yet
   std::string secret;    ///< COLL_SECRET or ""
   bool trustedNetwork = false;

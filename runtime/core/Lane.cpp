@@ -17,6 +17,13 @@ Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
   uint32_t isa = 0;
   COLL_TRY(chooseIsa(comm.environment().isa, isa));
   std::unique_ptr<Lane> lane(new Lane(comm, isa));
+  DeviceMark mark = {.kind = DeviceMark::Host};
+  if (comm.environment().device) {
+    COLL_TRY(createDeviceLane(*lane, lane->deviceLane));
+    lane->links.setTransport(lane->deviceLane->createTransport());
+    mark = lane->deviceLane->mark();
+  }
+  comm.board().publishDevice(mark);
   comm.info("channels over %s, kernels for %s", lane->links.transport().name(),
             isaName(isa));
   result = std::move(lane);
@@ -82,7 +89,10 @@ Status Lane::choose(const coll_plan &plan, const coll_call &call) {
   LanePlan *loaded = nullptr;
   COLL_TRY(find(plan, loaded));
   Choice choice = {.plan = &plan, .dtype = call.dtype, .op = call.op};
-  COLL_TRY(loaded->kernel(call, choice.kernel));
+  if (deviceLane)
+    COLL_TRY(loaded->deviceKernel(call, choice.deviceKernel));
+  else
+    COLL_TRY(loaded->kernel(call, choice.kernel));
   COLL_TRY(loaded->member(*this, call.launch, choice.member));
   std::copy_n(call.launch, plan.nlaunch, choice.launch);
   last = choice;
@@ -119,7 +129,7 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
 
 Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
                         coll_stream stream, bool bulk) {
-  if (stream)
+  if (stream && !deviceLane)
     return Status::error(COLL_INVALID,
                          "plan '%s' runs on the host: its stream is NULL",
                          plan.name);
@@ -128,12 +138,18 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
   Arguments &arguments = member.arguments();
   arguments.useBulk(bulk);
   COLL_TRY(arguments.fill(call));
+  if (deviceLane)
+    COLL_TRY(deviceLane->check(member, *last.deviceKernel, arguments, stream));
   if (!member.isConnected())
     COLL_TRY(communicator.failWith(links.offer(member.channels())));
   return communicator.commit([&]() -> Status {
+    if (deviceLane)
+      deviceLane->noteFinished();
     record(member, call);
     if (!member.isConnected())
       COLL_TRY(awaitChannels(member));
+    if (deviceLane)
+      return deviceLane->launch(member, arguments);
     PlanInstance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
@@ -141,6 +157,16 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     communicator.board().leaveLaunch();
     return Status::ok();
   });
+}
+
+Status Lane::drain() {
+  return deviceLane ? deviceLane->drain(communicator.deadline()) : Status::ok();
+}
+
+void Lane::close() noexcept {
+  workers.stop();
+  if (deviceLane)
+    deviceLane->close();
 }
 
 Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
@@ -180,6 +206,8 @@ Status Lane::awaitChannels(Member &member) {
   communicator.board().publishPosition(0, Position());
   COLL_TRY(std::move(status));
   member.connect(links);
+  if (deviceLane)
+    COLL_TRY(deviceLane->connect(member));
   describe(member);
   return Status::ok();
 }

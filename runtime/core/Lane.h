@@ -23,6 +23,7 @@
 #ifndef COLL_RUNTIME_CORE_LANE_H
 #define COLL_RUNTIME_CORE_LANE_H
 
+#include "runtime/core/DeviceLane.h"
 #include "runtime/core/LanePlan.h"
 #include "runtime/core/Workers.h"
 
@@ -68,6 +69,7 @@ public:
   StreamRules streamRules() const { return streams; }
   Scratch &scratch() { return memory; }
   Channels &channels() { return links; }
+  DeviceLane *device() { return deviceLane.get(); } ///< null: on the host
   Status reserveWorkers(uint32_t blocks) { return workers.reserve(blocks); }
   /// Pauses before a wait yields, for a plan of so many blocks on all ranks.
   uint32_t spinLimit(uint64_t totalBlocks) const;
@@ -80,7 +82,8 @@ public:
   Status checkPeer(int peer);
 
   void abort() noexcept override { links.transport().abort(); }
-  void close() noexcept override { workers.stop(); }
+  void close() noexcept override;
+  Status drain() override;
 
 private:
   Lane(Communicator &comm, uint32_t isa);
@@ -109,6 +112,7 @@ private:
   const StreamRules streams;
   std::array<Spinning, kMaxBlocks> spinning;
   std::atomic<uint32_t> occupied{0};
+  std::unique_ptr<DeviceLane> deviceLane; ///< outlives all that lies on it
   Channels links;
   Scratch memory; // outlives the members, which give it back
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
@@ -120,6 +124,7 @@ private:
     coll_op op = COLL_SUM;
     Member *member = nullptr;
     coll_kernel_fn kernel = nullptr;
+    const coll_device_kernel *deviceKernel = nullptr;
     bool suits(const coll_plan &plan, const coll_call &call) const;
   } last;
   std::vector<LanePlan *> used;

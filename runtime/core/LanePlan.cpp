@@ -37,7 +37,8 @@ Status LanePlan::create(Lane &lane, const coll_plan &plan,
                          "deadlock in the %u of this communicator (COLL_SLOTS "
                          "of rank 0)",
                          plan.name, needed, lane.comm().rings().slots);
-  std::unique_ptr<LanePlan> loaded(new LanePlan(plan, *ranks));
+  std::unique_ptr<LanePlan> loaded(
+      new LanePlan(plan, *ranks, lane.device() != nullptr));
   loaded->stepChunks = coll::maxStepChunks(*ranks);
   loaded->members.resize(ranks->nmembers);
   loaded->chooseKernels(lane.isa(), loaded->kernels);
@@ -75,13 +76,15 @@ void LanePlan::chooseKernels(uint32_t isa, Kernels &chosen) const {
 }
 
 bool LanePlan::servesAllRanks(uint32_t dtype, uint32_t op) const {
+  if (onDevice)
+    return DeviceLane::find(source, dtype, op) != nullptr;
   return dtype < kNumDtypes && op < kNumOps && commonKernels[dtype][op];
 }
 
 bool LanePlan::servesAllRanksWith(coll_dtype &dtype, coll_op &op) const {
   for (uint32_t d = 0; d != kNumDtypes; ++d)
     for (uint32_t o = 0; o != kNumOps; ++o)
-      if (commonKernels[d][o]) {
+      if (servesAllRanks(d, o)) {
         dtype = coll_dtype(d);
         op = coll_op(o);
         return true;
@@ -98,6 +101,39 @@ Status LanePlan::kernel(const coll_call &call, coll_kernel_fn &fn) const {
                          dtype >= kNumDtypes ? dtype : op);
   fn = kernels[dtype][op];
   return fn ? Status::ok() : missingKernel(call);
+}
+
+const coll_device_kernel *DeviceLane::find(const coll_plan &plan,
+                                           uint32_t dtype, uint32_t op) {
+  for (const coll_device_kernel &kernel :
+       std::span(plan.device_kernels, plan.ndevice_kernels))
+    if ((kernel.dtype == COLL_ANY || kernel.dtype == dtype) &&
+        (!plan.reduces || kernel.op == COLL_ANY || kernel.op == op))
+      return &kernel;
+  return nullptr;
+}
+
+Status LanePlan::deviceKernel(const coll_call &call,
+                              const coll_device_kernel *&kernel) const {
+  uint32_t dtype = uint32_t(call.dtype);
+  uint32_t op = source.reduces ? uint32_t(call.op) : 0;
+  if (dtype >= kNumDtypes || op >= kNumOps)
+    return Status::error(COLL_INVALID, "the call has %s %u, which is none",
+                         dtype >= kNumDtypes ? "dtype" : "op",
+                         dtype >= kNumDtypes ? dtype : op);
+  kernel = DeviceLane::find(source, dtype, op);
+  if (kernel)
+    return Status::ok();
+  if (source.ndevice_kernels == 0)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' was built without --target=cuda:sm_...: it "
+                         "has no code for devices",
+                         source.name);
+  return Status::error(COLL_INVALID,
+                       "plan '%s' has no device kernel for %s of %s "
+                       "(--dtypes, --ops)",
+                       source.name, opText(op).c_str(),
+                       dtypeText(dtype).c_str());
 }
 
 Status LanePlan::missingKernel(const coll_call &call) const {
@@ -148,7 +184,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   int rank = lane.comm().rank();
   int root = plan.plan().nlaunch ? launch[0] : 0;
   const coll_class &cls = classOf(ranks, member, rank, root);
-  std::unique_ptr<Member> made(new Member(plan, cls, lane.scratch()));
+  std::unique_ptr<Member> made(new Member(plan, cls, lane));
   std::copy_n(cls.words, cls.nwords, made->relocated.begin());
   relocate(cls, ranks, rank, root, made->relocated);
   made->numBlocks = cls.program_blocks * ranks.instances;
@@ -161,7 +197,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   made->ends.resize(made->channelIds.size());
   made->launchArguments = std::make_unique<Arguments>(
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
-      lane.comm().rings(), lane.streamRules());
+      lane.comm().rings(), plan.rulesOf(lane));
 
   uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
                        maxStorageScale(plan.plan(), ranks);
@@ -174,15 +210,39 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
     made->fillInstance(lane, inPlace, total);
     PlanInstance &inst = made->instances[inPlace];
     inst.scratch_slot_bytes = uint32_t(slotBytes);
-    COLL_TRY(made->scratch.serve(inst, slotBytes * inst.scratch_slots *
-                                           ranks.instances));
+    made->scratchNeed[inPlace] =
+        slotBytes * inst.scratch_slots * ranks.instances;
+    if (!made->device)
+      COLL_TRY(made->scratch.serve(inst, made->scratchNeed[inPlace]));
   }
-  COLL_TRY(lane.reserveWorkers(made->numBlocks));
+  if (made->device)
+    COLL_TRY(made->device->load(*made));
+  else
+    COLL_TRY(lane.reserveWorkers(made->numBlocks));
   result = std::move(made);
   return Status::ok();
 }
 
+Member::Member(const LanePlan &owner, const coll_class &cls, Lane &lane)
+    : owner(owner), cls(cls), scratch(lane.scratch()), device(lane.device()),
+      relocated(cls.nwords) {}
+
+/// Devices write no bulk slot past their caches, and small messages only in
+/// plans whose kernels can.
+StreamRules LanePlan::rulesOf(Lane &lane) const {
+  StreamRules rules = lane.streamRules();
+  if (!onDevice)
+    return rules;
+  rules.isOn = false;
+  for (const coll_device_kernel &kernel :
+       std::span(source.device_kernels, source.ndevice_kernels))
+    rules.hasSmall &= (kernel.protocols & COLL_PROTOCOL_SMALL) != 0;
+  return rules;
+}
+
 Member::~Member() {
+  if (device)
+    device->forget(*this);
   for (const PlanInstance &inst : instances)
     scratch.forget(inst);
 }

@@ -17,6 +17,7 @@
 
 namespace coll {
 
+class DeviceLane;
 class Lane;
 class LanePlan;
 class Member;
@@ -61,10 +62,13 @@ public:
   /// The record of the last launch; the texts are the same in all.
   LaunchRecord &record() { return launchRecord; }
   PlanInstance &instance(bool inPlace) { return instances[inPlace]; }
+  std::span<const coll_end> channelEnds() const {
+    return {static_cast<const coll_end *>(ends.data()), ends.size()};
+  }
+  uint64_t scratchBytes(bool inPlace) const { return scratchNeed[inPlace]; }
 
 private:
-  Member(const LanePlan &owner, const coll_class &cls, Scratch &scratch)
-      : owner(owner), cls(cls), scratch(scratch), relocated(cls.nwords) {}
+  Member(const LanePlan &owner, const coll_class &cls, Lane &lane);
   void listChannels();
   void fillRecord(const int *launch);
   void fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks);
@@ -75,6 +79,8 @@ private:
   const LanePlan &owner;
   const coll_class &cls;
   Scratch &scratch;
+  DeviceLane *const device;
+  uint64_t scratchNeed[2] = {};
   std::vector<uint32_t> relocated;
   uint32_t numBlocks = 0;
   bool connected = false;
@@ -98,6 +104,9 @@ public:
 
   /// The kernel for a call.  COLL_INVALID names the flag that was missing.
   Status kernel(const coll_call &call, coll_kernel_fn &fn) const;
+  /// The same for a communicator of a device.
+  Status deviceKernel(const coll_call &call,
+                      const coll_device_kernel *&kernel) const;
   /// Has every rank a kernel for these?  The same answer on all ranks, though
   /// their kernels may be of different instruction sets.
   bool servesAllRanks(uint32_t dtype, uint32_t op) const;
@@ -107,15 +116,18 @@ public:
   /// Finds or makes the member for these launch values.
   Status member(Lane &lane, const int *launch, Member *&result);
 
+  StreamRules rulesOf(Lane &lane) const;
+
 private:
-  LanePlan(const coll_plan &source, const coll_plan_ranks &table)
-      : source(source), table(table) {}
+  LanePlan(const coll_plan &source, const coll_plan_ranks &table, bool onDevice)
+      : source(source), table(table), onDevice(onDevice) {}
   using Kernels = coll_kernel_fn[kNumDtypes][kNumOps];
   void chooseKernels(uint32_t isa, Kernels &chosen) const;
   Status missingKernel(const coll_call &call) const;
 
   const coll_plan &source;
   const coll_plan_ranks &table;
+  const bool onDevice;
   std::vector<uint32_t> stepChunks;
   /// By dtype and, when the contract reduces, op; null: not in the object.
   Kernels kernels = {};

@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/transport/Transport.h"
+#include "runtime/transport/cuda/CudaLane.h"
 #include "runtime/transport/shm/ShmTransport.h"
 
 namespace coll {
 
 std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes) {
   return std::make_unique<ShmTransport>(sizes);
+}
+
+Status createDeviceLane(Lane &lane, std::unique_ptr<DeviceLane> &result) {
+  return cuda::CudaLane::create(lane, result);
 }
 
 } // namespace coll

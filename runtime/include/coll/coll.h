@@ -100,9 +100,13 @@ typedef struct {
   uint32_t size;             /* sizeof(coll_config), by COLL_CONFIG_INIT */
   uint64_t deadline_ns;      /* of every wait; 0: COLL_DEADLINE or 10 min */
   uint64_t init_deadline_ns; /* 0: COLL_INIT_DEADLINE or 2 min */
-  int device;                /* -1: the host; no other yet */
+  int device;                /* a CUDA device's number, or COLL_DEVICE_* */
   const char *secret_file;   /* for rendezvous over TCP, mode 0600; or NULL */
 } coll_config;               /* UINT64_MAX as a deadline: none */
+enum {
+  COLL_DEVICE_DEFAULT = -1, /* COLL_DEVICE (host, cuda, cuda:N), or the host */
+  COLL_DEVICE_BY_RANK = -2  /* CUDA, the rank modulo the number of devices */
+};
 #define COLL_CONFIG_INIT {sizeof(coll_config), 0, 0, -1, NULL}
 
 coll_status coll_make_id(coll_id *id);
@@ -181,8 +185,11 @@ coll_status coll_deregister(coll_comm *comm, void *ptr);
 /* A compiled schedule: constant data in an object that colc has written. */
 typedef struct coll_plan coll_plan;
 
-/* A cudaStream_t for device plans.  NULL for host plans, whose calls return
- * when they are done. */
+/* A cudaStream_t, on a communicator of a device: the launch is queued on it.
+ * NULL: the call returns when the launch is done, as on the host.  Launches on
+ * one communicator have one order, whatever their streams.  Buffers may lie in
+ * device memory, or anywhere on the host: those are copied both ways, and the
+ * call returns when that is done. */
 typedef void *coll_stream;
 
 /* Buffers, counts and scalars stand in the order of the contract's clauses.  A

@@ -160,7 +160,7 @@ TEST_F(InitTest, BadArguments) {
   EXPECT_EQ(coll_comm_init(&comm, 2, nullptr, 0, nullptr), COLL_INVALID);
   EXPECT_EQ(coll_comm_init(nullptr, 2, &id, 0, nullptr), COLL_INVALID);
   coll_config config = COLL_CONFIG_INIT;
-  config.device = 0;
+  config.device = -3;
   EXPECT_EQ(coll_comm_init(&comm, 1, &id, 0, &config), COLL_INVALID);
   config = COLL_CONFIG_INIT;
   config.size = 4;

@@ -1,0 +1,289 @@
+//===- CudaDevice.cpp - A device, and memory of it ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runtime/transport/cuda/CudaDevice.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace coll::cuda {
+
+//===----------------------------------------------------------------------===//
+// Device
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::open(int number, int rank,
+                        std::unique_ptr<CudaDevice> &result) {
+  const Driver *driver = nullptr;
+  COLL_TRY(Driver::open(driver));
+  int count = 0;
+  COLL_TRY(driver->check(driver->deviceGetCount(&count),
+                         "cannot count the devices"));
+  if (count == 0)
+    return Status::error(COLL_SYSTEM, "the CUDA driver finds no device");
+  if (number >= count)
+    return Status::error(COLL_INVALID,
+                         "there is no CUDA device %d: there are %d", number,
+                         count);
+  std::unique_ptr<CudaDevice> device(new CudaDevice(*driver));
+  device->ordinal = number >= 0 ? number : rank % count;
+  COLL_TRY(device->inspect());
+  COLL_TRY(
+      driver->check(driver->primaryRetain(&device->primary, device->ordinal),
+                    "cannot make a context on device %d", device->ordinal));
+  ContextScope scope(*driver, device->primary);
+  COLL_TRY(scope.status());
+  COLL_TRY(driver->check(driver->streamCreate(&device->own, streamNonBlocking),
+                         "cannot make a stream on device %d", device->ordinal));
+  result = std::move(device);
+  return Status::ok();
+}
+
+Status CudaDevice::inspect() {
+  char text[128] = "";
+  COLL_TRY(calls.check(calls.deviceGetName(text, sizeof text, ordinal),
+                       "cannot name device %d", ordinal));
+  title = text;
+  int hasMemory = 0, hasHandles = 0;
+  for (auto [attribute, value] :
+       {std::pair(computeMajor, &major), std::pair(computeMinor, &minor),
+        std::pair(multiprocessors, &sms), std::pair(virtualMemory, &hasMemory),
+        std::pair(posixHandles, &hasHandles)})
+    COLL_TRY(calls.check(calls.deviceGetAttribute(value, attribute, ordinal),
+                         "cannot examine device %d", ordinal));
+  if (!hasMemory || !hasHandles)
+    return Status::error(COLL_SYSTEM,
+                         "device %d (%s) cannot share memory by descriptors",
+                         ordinal, text);
+  Uuid uuid = {};
+  COLL_TRY(calls.check(calls.deviceGetUuid(&uuid, ordinal),
+                       "cannot identify device %d", ordinal));
+  static_assert(sizeof uuid.bytes == sizeof identity.uuid);
+  identity.kind = DeviceMark::Cuda;
+  std::memcpy(identity.uuid, uuid.bytes, sizeof uuid.bytes);
+  return Status::ok();
+}
+
+CudaDevice::~CudaDevice() {
+  if (!primary)
+    return;
+  {
+    ContextScope scope(calls, primary);
+    if (own)
+      (void)calls.streamDestroy(own);
+  }
+  (void)calls.primaryRelease(ordinal);
+}
+
+bool CudaDevice::isReachableFrom(const DeviceMark &peer) const {
+  if (peer == identity)
+    return true;
+  int count = 0;
+  if (calls.deviceGetCount(&count) != success)
+    return false;
+  for (Device other = 0; other != count; ++other) {
+    Uuid uuid = {};
+    int can = 0;
+    if (calls.deviceGetUuid(&uuid, other) == success &&
+        std::memcmp(uuid.bytes, peer.uuid, sizeof uuid.bytes) == 0)
+      return calls.deviceCanAccessPeer(&can, other, ordinal) == success && can;
+  }
+  return false; // not visible to this process
+}
+
+void CudaDevice::settle(Stream stream) const noexcept {
+  if (calls.streamSynchronize(stream) != success)
+    (void)calls.streamSynchronize(stream); // now the device itself has failed
+}
+
+Status CudaDevice::upload(DevicePtr to, const void *from, size_t size) const {
+  COLL_TRY(calls.check(calls.copyToDevice(to, from, size, own),
+                       "cannot copy %zu bytes to device %d", size, ordinal));
+  Status status = calls.check(calls.streamSynchronize(own),
+                              "a copy to device %d has failed", ordinal);
+  if (!status.isOk())
+    settle(own);
+  return status;
+}
+
+Status CudaDevice::zero(DevicePtr to, size_t size) const {
+  COLL_TRY(calls.check(calls.setBytes(to, 0, size, own),
+                       "cannot clear %zu bytes of device %d", size, ordinal));
+  Status status =
+      calls.check(calls.streamSynchronize(own),
+                  "clearing memory of device %d has failed", ordinal);
+  if (!status.isOk())
+    settle(own);
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Plain memory
+//===----------------------------------------------------------------------===//
+
+DeviceBuffer &DeviceBuffer::operator=(DeviceBuffer &&other) noexcept {
+  reset();
+  device = std::exchange(other.device, nullptr);
+  base = std::exchange(other.base, 0);
+  bytes = std::exchange(other.bytes, 0);
+  return *this;
+}
+
+Status DeviceBuffer::create(const CudaDevice &device, size_t bytes,
+                            DeviceBuffer &result) {
+  const Driver &driver = device.driver();
+  DeviceBuffer made;
+  COLL_TRY(driver.check(driver.memAlloc(&made.base, bytes),
+                        "cannot allocate %zu bytes on device %d", bytes,
+                        device.number()));
+  made.device = &device;
+  made.bytes = bytes;
+  result = std::move(made);
+  return Status::ok();
+}
+
+void DeviceBuffer::reset() noexcept {
+  if (!device)
+    return;
+  ContextScope scope(device->driver(), device->context());
+  (void)device->driver().memFree(base);
+  device = nullptr;
+  bytes = 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory to share
+//===----------------------------------------------------------------------===//
+
+SharedBuffer &SharedBuffer::operator=(SharedBuffer &&other) noexcept {
+  reset();
+  device = std::exchange(other.device, nullptr);
+  handle = std::exchange(other.handle, 0);
+  base = std::exchange(other.base, 0);
+  bytes = std::exchange(other.bytes, 0);
+  isMapped = std::exchange(other.isMapped, false);
+  return *this;
+}
+
+static AllocationProp propOf(const CudaDevice &device) {
+  AllocationProp prop = {};
+  prop.type = allocationPinned;
+  prop.requestedHandleTypes = handlePosixFd;
+  prop.location = {locationDevice, device.number()};
+  return prop;
+}
+
+Status SharedBuffer::create(const CudaDevice &device, size_t bytes,
+                            UniqueFd *fd, SharedBuffer &result) {
+  const Driver &driver = device.driver();
+  AllocationProp prop = propOf(device);
+  size_t unit = 0;
+  COLL_TRY(driver.check(driver.memGranularity(&unit, &prop, granularityMinimum),
+                        "cannot tell in which sizes device %d allocates",
+                        device.number()));
+  if (unit == 0 || bytes > SIZE_MAX - unit)
+    return Status::error(COLL_NO_MEMORY, "%zu bytes of device memory", bytes);
+  bytes = (bytes + unit - 1) / unit * unit;
+  SharedBuffer made;
+  COLL_TRY(driver.check(driver.memCreate(&made.handle, bytes, &prop, 0),
+                        "cannot allocate %zu bytes on device %d to share",
+                        bytes, device.number()));
+  made.device = &device;
+  COLL_TRY(made.map(device, bytes));
+  COLL_TRY(device.zero(made.base, bytes));
+  int descriptor = -1;
+  if (fd) {
+    COLL_TRY(driver.check(
+        driver.memExport(&descriptor, made.handle, handlePosixFd, 0),
+        "cannot export memory of device %d", device.number()));
+    fd->reset(descriptor);
+  }
+  result = std::move(made);
+  return Status::ok();
+}
+
+Status SharedBuffer::import(const CudaDevice &device, const UniqueFd &fd,
+                            size_t bytes, SharedBuffer &result) {
+  const Driver &driver = device.driver();
+  SharedBuffer made;
+  void *source = reinterpret_cast<void *>(intptr_t(fd.get()));
+  COLL_TRY(driver.check(driver.memImport(&made.handle, source, handlePosixFd),
+                        "cannot import a peer's memory on device %d",
+                        device.number()));
+  made.device = &device;
+  COLL_TRY(made.map(device, bytes));
+  result = std::move(made);
+  return Status::ok();
+}
+
+Status SharedBuffer::map(const CudaDevice &device, size_t size) {
+  const Driver &driver = device.driver();
+  COLL_TRY(driver.check(driver.addressReserve(&base, size, 0, 0, 0),
+                        "cannot reserve %zu bytes of addresses", size));
+  bytes = size;
+  COLL_TRY(driver.check(driver.memMap(base, size, 0, handle, 0),
+                        "cannot map %zu bytes on device %d", size,
+                        device.number()));
+  isMapped = true;
+  AccessDesc access = {{locationDevice, device.number()}, accessReadWrite};
+  return driver.check(driver.memSetAccess(base, size, &access, 1),
+                      "cannot give device %d access to %zu bytes",
+                      device.number(), size);
+}
+
+void SharedBuffer::reset() noexcept {
+  if (!device)
+    return;
+  const Driver &driver = device->driver();
+  ContextScope scope(driver, device->context());
+  if (isMapped)
+    (void)driver.memUnmap(base, bytes);
+  if (bytes)
+    (void)driver.addressFree(base, bytes);
+  (void)driver.memRelease(handle);
+  device = nullptr;
+  bytes = 0;
+  isMapped = false;
+}
+
+//===----------------------------------------------------------------------===//
+// Host memory
+//===----------------------------------------------------------------------===//
+
+RegisteredMemory &
+RegisteredMemory::operator=(RegisteredMemory &&other) noexcept {
+  reset();
+  device = std::exchange(other.device, nullptr);
+  host = std::exchange(other.host, nullptr);
+  base = std::exchange(other.base, 0);
+  return *this;
+}
+
+Status RegisteredMemory::create(const CudaDevice &device,
+                                std::span<std::byte> memory,
+                                RegisteredMemory &result) {
+  const Driver &driver = device.driver();
+  RegisteredMemory made;
+  COLL_TRY(driver.check(
+      driver.hostRegister(memory.data(), memory.size(),
+                          hostRegisterPortable | hostRegisterMapped),
+      "cannot pin %zu bytes of shared memory for device %d", memory.size(),
+      device.number()));
+  made.device = &device;
+  made.host = memory.data();
+  COLL_TRY(driver.check(driver.hostDevicePointer(&made.base, made.host, 0),
+                        "device %d cannot reach pinned memory",
+                        device.number()));
+  result = std::move(made);
+  return Status::ok();
+}
+
+void RegisteredMemory::reset() noexcept {
+  if (!device)
+    return;
+  ContextScope scope(device->driver(), device->context());
+  (void)device->driver().hostUnregister(host);
+  device = nullptr;
+}
+
+} // namespace coll::cuda

@@ -1,0 +1,122 @@
+//===- CudaDevice.h - A device, and memory of it ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDADEVICE_H
+#define COLL_RUNTIME_TRANSPORT_CUDA_CUDADEVICE_H
+
+#include "runtime/core/Board.h"
+#include "runtime/transport/cuda/Driver.h"
+
+namespace coll::cuda {
+
+/// The primary context of a device, retained.  What lives on the device keeps
+/// a reference to it, and is gone first.
+class CudaDevice {
+public:
+  /// `number`: of the device, or COLL_DEVICE_BY_RANK.
+  static Status open(int number, int rank, std::unique_ptr<CudaDevice> &result);
+  ~CudaDevice();
+
+  const Driver &driver() const { return calls; }
+  Context context() const { return primary; }
+  Device number() const { return ordinal; }
+  int chip() const { return major * 10 + minor; }
+  int processors() const { return sms; }
+  const std::string &name() const { return title; }
+  const DeviceMark &mark() const { return identity; }
+  /// Can this device's memory be mapped on the device of a peer?
+  bool isReachableFrom(const DeviceMark &peer) const;
+
+  /// Copies and waits, on a stream of the device's own, so that no capture
+  /// notices.
+  Status upload(DevicePtr to, const void *from, size_t bytes) const;
+  Status zero(DevicePtr to, size_t bytes) const;
+  Stream stream() const { return own; }
+  /// After an error: waits for what a stream still does with memory that is
+  /// about to go.
+  void settle(Stream stream) const noexcept;
+
+private:
+  explicit CudaDevice(const Driver &driver) : calls(driver) {}
+  Status inspect();
+
+  const Driver &calls;
+  Device ordinal = 0;
+  Context primary = nullptr;
+  Stream own = nullptr;
+  int major = 0, minor = 0, sms = 0;
+  std::string title;
+  DeviceMark identity;
+};
+
+/// Plain memory of a device.
+class DeviceBuffer {
+public:
+  DeviceBuffer() = default;
+  DeviceBuffer(DeviceBuffer &&other) noexcept { *this = std::move(other); }
+  DeviceBuffer &operator=(DeviceBuffer &&other) noexcept;
+  ~DeviceBuffer() { reset(); }
+  static Status create(const CudaDevice &device, size_t bytes,
+                       DeviceBuffer &result);
+  DevicePtr address() const { return base; }
+  size_t size() const { return bytes; }
+  void reset() noexcept;
+
+private:
+  const CudaDevice *device = nullptr;
+  DevicePtr base = 0;
+  size_t bytes = 0;
+};
+
+/// Memory of a device that other processes can map: allocated here and
+/// exported, or imported.  Mapped either way, readable and writable.
+class SharedBuffer {
+public:
+  SharedBuffer() = default;
+  SharedBuffer(SharedBuffer &&other) noexcept { *this = std::move(other); }
+  SharedBuffer &operator=(SharedBuffer &&other) noexcept;
+  ~SharedBuffer() { reset(); }
+
+  /// Zeroed; `bytes` is rounded up to what the device allocates.
+  static Status create(const CudaDevice &device, size_t bytes, UniqueFd *fd,
+                       SharedBuffer &result);
+  /// `bytes`: of the whole allocation.
+  static Status import(const CudaDevice &device, const UniqueFd &fd,
+                       size_t bytes, SharedBuffer &result);
+  DevicePtr address() const { return base; }
+  size_t size() const { return bytes; }
+  void reset() noexcept;
+
+private:
+  Status map(const CudaDevice &device, size_t bytes);
+
+  const CudaDevice *device = nullptr;
+  MemHandle handle = 0;
+  DevicePtr base = 0;
+  size_t bytes = 0;
+  bool isMapped = false;
+};
+
+/// Host memory that the device can reach.
+class RegisteredMemory {
+public:
+  RegisteredMemory() = default;
+  RegisteredMemory(RegisteredMemory &&other) noexcept {
+    *this = std::move(other);
+  }
+  RegisteredMemory &operator=(RegisteredMemory &&other) noexcept;
+  ~RegisteredMemory() { reset(); }
+  static Status create(const CudaDevice &device, std::span<std::byte> memory,
+                       RegisteredMemory &result);
+  /// The device's address of the begin.
+  DevicePtr address() const { return base; }
+  void reset() noexcept;
+
+private:
+  const CudaDevice *device = nullptr;
+  void *host = nullptr;
+  DevicePtr base = 0;
+};
+
+} // namespace coll::cuda
+
+#endif // COLL_RUNTIME_TRANSPORT_CUDA_CUDADEVICE_H

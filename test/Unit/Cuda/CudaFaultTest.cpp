@@ -1,0 +1,141 @@
+//===- CudaFaultTest.cpp - What goes wrong on devices, on the stand-in ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "HandDevice.h"
+
+#include <csignal>
+#include <unistd.h>
+
+using namespace coll::test;
+namespace cuda = coll::cuda;
+
+TEST(CudaFault, OtherCountsAreAMismatch) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    EXPECT_EQ(allreduce(plan.plan(), comm, rank ? 100 : 200), COLL_MISMATCH);
+    expectContains(errorOf(comm).text, "belongs to another launch");
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaFault, AWaitEndsAtTheDeadline) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  onDevices(
+      2,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 8); // connects
+        if (rank == 1) {
+          EXPECT_EQ(awaitError(comm).status, COLL_TIMEOUT);
+          return;
+        }
+        EXPECT_EQ(allreduce(plan.plan(), comm, 8), COLL_TIMEOUT);
+        expectContains(errorOf(comm).text, "rank 0 has waited too long");
+      },
+      400);
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaFault, AbortReleasesBlocks) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 8);
+    if (rank == 1) {
+      sleepMs(50);
+      coll_comm_abort(comm, "enough");
+      return;
+    }
+    EXPECT_EQ(allreduce(plan.plan(), comm, 8), COLL_ABORTED);
+    expectContains(errorOf(comm).text, "enough");
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaFault, AKilledRankIsSeen) {
+  Variables device({{"COLL_DEVICE", "cuda"}});
+  HandPlan plan({ringAllreduce(3)});
+  addDeviceKernels(plan);
+  auto ends = onProcesses(3, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 8);
+    if (rank == 1) {
+      sleepMs(200); // the others have ended this launch, too
+      raise(SIGKILL);
+    }
+    EXPECT_EQ(allreduce(plan.plan(), comm, 8), COLL_PEER_LOST);
+  });
+  EXPECT_EQ(ends[0], "");
+  EXPECT_EQ(ends[1], "signal 9");
+  EXPECT_EQ(ends[2], "");
+}
+
+TEST(CudaFault, HostAndDeviceDoNotMeet) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  RendezvousDirectory directory;
+  coll_id id = {};
+  ASSERT_EQ(coll_make_id(&id), COLL_OK);
+  asThreads(2, [&](int rank) {
+    coll_config config = deadlines(5'000);
+    config.device = rank == 0 ? 0 : -1;
+    coll_comm *comm = nullptr;
+    ASSERT_EQ(coll_comm_init(&comm, 2, &id, rank, &config), COLL_OK)
+        << coll_last_error();
+    EXPECT_EQ(allreduce(plan.plan(), comm, 8), COLL_SYSTEM);
+    EXPECT_EQ(coll_comm_destroy(comm), COLL_SYSTEM);
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+/// Initialises, launches twice, and destroys, while call number `call` fails.
+/// Whatever happens, nothing may be left over and nothing may hang.
+static coll_status runWithFailure(const HandPlan &plan, uint64_t call,
+                                  int result, std::string &text) {
+  RendezvousDirectory directory;
+  coll_id id = {};
+  EXPECT_EQ(coll_make_id(&id), COLL_OK);
+  coll_config config = deadlines(10'000);
+  config.device = 0;
+  coll_comm *comm = nullptr;
+  standinFail("", call, result);
+  coll_status status = coll_comm_init(&comm, 1, &id, 0, &config);
+  for (int i = 0; i != 2 && status == COLL_OK; ++i)
+    status = allreduce(plan.plan(), comm, 100);
+  text = coll_last_error();
+  if (comm) {
+    coll_status end = coll_comm_destroy(comm);
+    if (status == COLL_OK && end != COLL_OK)
+      text = coll_last_error();
+    status = status == COLL_OK ? end : status;
+  }
+  standinFail("", 0, cuda::success);
+  return status;
+}
+
+TEST(CudaFault, EveryCallMayFail) {
+  HandPlan plan({ringAllreduce(1)});
+  addDeviceKernels(plan);
+  std::string text;
+  ASSERT_EQ(runWithFailure(plan, UINT32_MAX, cuda::unknownError, text), COLL_OK)
+      << text;
+  uint64_t before = standinCalls();
+  ASSERT_EQ(runWithFailure(plan, UINT32_MAX, cuda::unknownError, text),
+            COLL_OK);
+  uint64_t calls = standinCalls() - before;
+  ASSERT_GT(calls, 20u);
+  unsigned errors = 0;
+  for (uint64_t call = 0; call < calls; ++call) {
+    SCOPED_TRACE("call " + std::to_string(call));
+    coll_status status = runWithFailure(plan, call, cuda::illegalAddress, text);
+    EXPECT_EQ(standinLeaks(1), 0);
+    if (status == COLL_OK) // in a run with fewer polls
+      continue;
+    ++errors;
+    expectContains(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  }
+  EXPECT_GT(errors, 30u) << "of " << calls;
+  // And after all this it works.
+  EXPECT_EQ(runWithFailure(plan, UINT32_MAX, cuda::unknownError, text), COLL_OK)
+      << text;
+}
