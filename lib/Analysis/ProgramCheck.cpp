@@ -107,9 +107,11 @@ void Comparison::runOnFifos(ProgramCheckResult &result) const {
           programs.members[member].inPlace.empty())
         continue;
       DeadlockResult found = findDeadlock(programs, member, variant, fifo);
-      if (!found.isStuck && found.isDecided)
+      const bool isMixture = !found.isStuck && found.isDecided;
+      if (isMixture && !needsAlignment(programs, member, variant, fifo))
         continue;
       ProgramError error{ProgramError::Deadlock};
+      error.isDirect = isMixture;
       error.member = member;
       error.variant = variant;
       error.fifo = fifo;
@@ -275,6 +277,9 @@ void Comparison::compare(ProgramCheckResult &result) {
     }
   }
   if (result.errors.size() == before)
+    llvm::append_range(result.errors,
+                       directErrors(programs, member, options.maxErrors));
+  if (result.errors.size() == before)
     runOnFifos(result);
 }
 
@@ -346,6 +351,10 @@ std::string coll::describe(const ProgramError &error,
   case ProgramError::FrameDiffers:
     return "the programs do not have " + detail + " of the source";
   case ProgramError::Deadlock:
+    if (error.isDirect)
+      return "messages may go direct, and the programs only run as batches of "
+             "credits are aligned where none does" +
+             in;
     return rank + " is in a deadlock at " + std::to_string(error.fifo.slots) +
            " slots, given back by " + std::to_string(error.fifo.batch) +
            ", and messages of up to " + std::to_string(error.fifo.slices) + in;
@@ -360,6 +369,14 @@ std::string coll::describe(const ProgramError &error,
     return rank + " stores to " + at + " an input" + in;
   case ProgramError::Overflow:
     return rank + " has no " + at + in;
+  case ProgramError::NotDirect:
+    return "a message of " + rank + " cannot go direct: " + detail + in;
+  case ProgramError::DirectRace:
+    return rank + (error.isStore ? " puts into " : " gets from ") + at +
+           " of " + peer + ", where rank " + std::to_string(error.otherRank) +
+           (error.isOtherDirect ? (error.isOtherStore ? " puts" : " gets")
+                                : (error.isOtherStore ? " stores" : " loads")) +
+           ", and nothing orders them where both may go direct or not" + in;
   case ProgramError::Race:
     return "blocks " + std::to_string(error.otherBlock) + " and " +
            std::to_string(error.block) + " of " + rank + " touch " + at +

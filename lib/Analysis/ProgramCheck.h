@@ -12,6 +12,7 @@
 #ifndef COLL_LIB_ANALYSIS_PROGRAMCHECK_H
 #define COLL_LIB_ANALYSIS_PROGRAMCHECK_H
 
+#include "lib/Analysis/DirectCheck.h"
 #include "lib/Analysis/ProgramDeadlock.h"
 
 #include <span>
@@ -53,6 +54,11 @@ struct ProgramError {
     Unwritten,
     /// ... or is written, though the source leaves it alone.
     Unpromised,
+    /// A message that cannot go direct is said to; `detail`.
+    NotDirect,
+    /// Where a message goes direct, nothing orders it and another access to its
+    /// region.
+    DirectRace,
     /// In place and out of place do not send the same messages.
     VariantsDiffer,
     /// The chunk graph's own term does not belong to its value.
@@ -68,9 +74,12 @@ struct ProgramError {
   /// Race, MessageMismatch: the other access.
   uint32_t otherBlock = 0, otherStep = 0;
   SiteId otherSite = kNone;
+  Rank otherRank = 0; ///< NotDirect, DirectRace: of the other access
   /// Race: which of the two stores, and how many rounds before this access the
   /// other one was.
   bool isStore = false, isOtherStore = false;
+  /// Deadlock: in some mixture of messages that go direct and others.
+  bool isDirect = false, isOtherDirect = false;
   uint32_t roundsBefore = 0;
   Location location = {}; ///< memory errors
   FifoShape fifo = {};

@@ -142,6 +142,14 @@ private:
 
 uint32_t roundsToRun(const std::vector<RankProgram> &ranks);
 
+/// What checkDirect finds.
+std::vector<ProgramError> directErrors(const ProgramSet &programs,
+                                       uint32_t member, uint32_t maxErrors);
+/// Messages may go direct, and the programs do not run on the slots that are
+/// there however batches of credits are aligned.
+bool needsAlignment(const ProgramSet &programs, uint32_t member,
+                    Variant variant, const FifoShape &fifo);
+
 } // namespace coll::check
 
 #endif // COLL_LIB_ANALYSIS_PROGRAMCHECKRUN_H

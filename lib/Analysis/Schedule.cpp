@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Schedule.h"
+#include "lib/Analysis/Direct.h"
 #include "lib/Analysis/ScheduleEmit.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 using namespace coll;
@@ -376,6 +378,8 @@ ScheduleResult coll::schedule(std::span<const ChunkGraph> members,
       result.small = {options.smallSlots, batchOf(options.smallSlots), 1, 1};
       if (attempt.chooseRound(slots, slotBytes) && attempt.runs(result.small)) {
         attempt.checkScratchLimit();
+        if (options.mayGoDirect && !result.refusal)
+          chooseDirect(result.programs, std::array{result.bulk, result.small});
         return result;
       }
       if (tries < way.repairs && !attempt.delaySends())

@@ -35,6 +35,8 @@ struct ScheduleOptions {
   /// The FIFOs a program has to run with. `map { slots slot }` wins.
   uint32_t slots = 4, smallSlots = 8;
   uint64_t slotBytes = 64 << 10;
+  /// Messages are marked that may go direct (Direct.h).
+  bool mayGoDirect = true;
   /// Sources that a step gets by taking over another step's.
   uint32_t maxSources = 4;
 };

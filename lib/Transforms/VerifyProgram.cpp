@@ -143,6 +143,12 @@ mlir::LogicalResult VerifyProgram::verify(ProgramOp program) {
         return program.emitError(
             "cannot decide whether the program deadlocks: two "
             "blocks use one end of a channel");
+      if (!stuck.isStuck && hasDirect(programs.members[m]) &&
+          runFifos(programs, m, variant, shape.guaranteed()).isStuck)
+        return program.emitError(
+            "cannot decide whether the program deadlocks when some messages go "
+            "direct and others do not: it only runs as batches of credits are "
+            "aligned where none does");
       if (!stuck.isStuck)
         continue;
       reportStuck(stuck, programs, m, variant, shape, place);

@@ -32,6 +32,7 @@ TEST(Mutation, NothingIsMissed) {
     for (Fusion fusion : {Fusion::Full, Fusion::Sends, Fusion::None}) {
       ScheduleOptions options;
       options.fusion = fusion;
+      options.mayGoDirect = false; // at these FIFOs: DirectTest.cpp
       ScheduleResult result = schedule({&named.graph, 1}, options);
       ASSERT_FALSE(result.refusal);
       board.judge(named.name, result.programs, {&named.graph, 1},

@@ -23,8 +23,15 @@ std::string allErrors(const ProgramCheckResult &result,
   return text;
 }
 
+/// What goes direct is DirectTest.cpp's.
+ScheduleOptions withSlots() {
+  ScheduleOptions options;
+  options.mayGoDirect = false;
+  return options;
+}
+
 ScheduleResult scheduleOne(const ChunkGraph &graph,
-                           const ScheduleOptions &options = {}) {
+                           const ScheduleOptions &options = withSlots()) {
   return schedule({&graph, 1}, options);
 }
 

@@ -1,0 +1,47 @@
+//===- Direct.h - Which messages may go direct ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Marks messages that both ends may handle in the launch's own buffers instead
+// of slots, so that each byte is loaded and stored once:
+//
+//   put  the receiver only stores the message into a chunk of an output: the
+//        sender stores it there
+//   get  the sender only sends a chunk of an input: the receiver loads it there
+//
+// An all-reduce in two steps (each rank reduces its share of all inputs, and
+// sends the sum to all) becomes gets of inputs and puts into outputs. Where a
+// message may be either, no byte is saved by one or the other; it is put, since
+// a get keeps its sender in the launch until all have read, unless that would
+// make a rank store more messages than any receiver of them loads: the root of
+// a broadcast would store for all, one after the other, what all can load at
+// the same time.
+//
+// First all that by its two steps could go direct is marked, then what
+// checkDirect does not let pass is taken back, until it has nothing to say.
+// Programs that run only because of how batches of credits are aligned have no
+// direct messages.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_ANALYSIS_DIRECT_H
+#define COLL_LIB_ANALYSIS_DIRECT_H
+
+#include "lib/Analysis/DirectCheck.h"
+
+#include <span>
+#include <string>
+
+namespace coll {
+
+/// Of all members; marks that are there already are forgotten. `fifos`: what
+/// the programs have to run on.
+void chooseDirect(ProgramSet &programs, std::span<const FifoShape> fifos);
+
+/// How many messages are put, got and neither, of all members.
+struct DirectCounts {
+  uint64_t puts = 0, gets = 0, others = 0;
+};
+DirectCounts countDirect(const ProgramSet &programs);
+
+} // namespace coll
+
+#endif // COLL_LIB_ANALYSIS_DIRECT_H

@@ -1,0 +1,157 @@
+//===- DirectTest.cpp - Which messages may go direct ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The marks that chooseDirect makes, and programs with one wrong mark, each of
+// which checkPrograms must refuse for what it is.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/Direct.h"
+#include "../Score.h"
+#include "Dump.h"
+#include "Schedules.h"
+#include "lib/Analysis/ProgramCheck.h"
+#include "lib/Analysis/Schedule.h"
+
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace coll;
+using namespace coll::test;
+
+namespace {
+
+/// The marks of one message, at both ends and in both variants.
+void mark(ProgramSet &programs, const MessageId &id, Port::Direct direct,
+          const Location &region) {
+  ProgramMember &member = programs.members[0];
+  for (auto *ranks : {&member.outOfPlace, &member.inPlace})
+    for (Rank rank = 0; rank < ranks->size(); ++rank) {
+      RankProgram &program = (*ranks)[rank];
+      uint32_t seen = 0;
+      for (const BlockProgram &block : program.blocks)
+        for (const Step &step : block.steps)
+          for (uint32_t p = step.firstPort;
+               p < step.firstPort + step.numSources + step.numSinks; ++p) {
+            Port &port = program.ports[p];
+            bool isSend =
+                port.kind == Port::Send && rank == id.from &&
+                program.sendEnds[port.end] == ChannelEnd{id.to, id.tag};
+            bool isRecv =
+                port.kind == Port::Recv && rank == id.to &&
+                program.recvEnds[port.end] == ChannelEnd{id.from, id.tag};
+            if ((!isSend && !isRecv) || seen++ != id.index)
+              continue;
+            port.direct = direct;
+            port.loc = direct == Port::None ? Location() : region;
+          }
+    }
+}
+
+/// Every message of out of place programs, by id, and where its sender stands.
+std::vector<std::pair<MessageId, Port>> messagesOf(const ProgramSet &programs) {
+  std::vector<std::pair<MessageId, Port>> result;
+  const auto &ranks = programs.members[0].outOfPlace;
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    std::map<uint32_t, uint32_t> sent;
+    for (const BlockProgram &block : ranks[rank].blocks)
+      for (const Step &step : block.steps)
+        for (uint32_t p = step.firstPort + step.numSources;
+             p < step.firstPort + step.numSources + step.numSinks; ++p)
+          if (const Port &port = ranks[rank].ports[p];
+              port.kind == Port::Send) {
+            const ChannelEnd &end = ranks[rank].sendEnds[port.end];
+            Port at = port;
+            if (port.direct == Port::None)
+              at.loc = {Location::Buffer, 0, 0, step.chunk};
+            result.push_back({{rank, end.peer, end.tag, sent[port.end]++}, at});
+          }
+  }
+  return result;
+}
+
+ProgramSet programsOf(const ChunkGraph &graph) {
+  ScheduleResult result = schedule({&graph, 1}, {});
+  EXPECT_FALSE(result.refusal);
+  return std::move(result.programs);
+}
+
+ProgramError::Kind firstError(const ProgramSet &programs) {
+  ProgramCheckResult check = checkPrograms(programs, {});
+  return check.isRight() ? ProgramError::Malformed : check.errors[0].kind;
+}
+} // namespace
+
+// The sums travel in slots, the results do not.
+TEST(Direct, ARingPutsWhatItGathers) {
+  DirectCounts counts = countDirect(programsOf(ringAllreduce(4)));
+  EXPECT_EQ(counts.puts, 12u);
+  EXPECT_EQ(counts.others + counts.gets, 12u);
+  counts = countDirect(programsOf(ringAllgather(3)));
+  EXPECT_EQ(counts.puts, 6u);
+  EXPECT_EQ(counts.gets + counts.others, 0u);
+}
+
+// Whatever is chosen passes, also where it is checked with the meaning.
+TEST(Direct, WhatIsChosenPasses) {
+  uint64_t direct = 0;
+  for (const Named &named : allSchedules()) {
+    SCOPED_TRACE(named.name);
+    ScheduleResult result = schedule({&named.graph, 1}, {});
+    ASSERT_FALSE(result.refusal);
+    ProgramCheckOptions options;
+    options.fifos = {result.bulk, result.small};
+    ProgramCheckResult check =
+        checkPrograms(result.programs, {&named.graph, 1}, options);
+    ASSERT_TRUE(check.isRight()) << describe(check.errors[0], result.programs);
+    DirectCounts counts = countDirect(result.programs);
+    direct += counts.puts + counts.gets;
+  }
+  EXPECT_GT(direct, 100u);
+}
+
+// Every message, marked in every way and with every region of a launch buffer
+// that the choice did not come to: refused, but for a few that are as good.
+TEST(Direct, WrongMarksAreRefused) {
+  uint64_t mutants = 0, shapes = 0, races = 0, ends = 0, equivalent = 0;
+  for (const Named &named : allSchedules()) {
+    uint32_t ranks = named.graph.numRanks();
+    if (ranks < 2 || ranks > 3)
+      continue;
+    SCOPED_TRACE(named.name);
+    const ProgramSet original = programsOf(named.graph);
+    for (const auto &[id, send] : messagesOf(original)) {
+      for (Port::Direct direct : {Port::Put, Port::Get}) {
+        if (send.direct == direct)
+          continue;
+        for (uint16_t b = 0; b < original.members[0].buffers.size(); ++b) {
+          ProgramSet mutant = original;
+          mark(mutant, id, direct,
+               {Location::Buffer, b, send.loc.part, send.loc.chunk});
+          ProgramError::Kind kind = firstError(mutant);
+          ++mutants;
+          shapes += kind == ProgramError::NotDirect;
+          races += kind == ProgramError::DirectRace;
+          equivalent += kind == ProgramError::Malformed;
+        }
+      }
+      // In scratch; and one end says otherwise than the other.
+      ProgramSet mutant = original;
+      mark(mutant, id, Port::Put, {Location::Scratch, 0, 0, 0});
+      EXPECT_EQ(firstError(mutant), ProgramError::NotDirect);
+      mutant = original;
+      for (Port &port : mutant.members[0].outOfPlace[id.from].ports)
+        if (port.kind == Port::Send)
+          port.direct = port.direct == Port::None ? Port::Put : Port::None;
+      EXPECT_EQ(firstError(mutant), ProgramError::NotDirect);
+      mutants += 2;
+      ends += 2;
+    }
+  }
+  EXPECT_GT(shapes, 0u);
+  EXPECT_LT(equivalent * 4, mutants);
+  reportScore("marks of direct messages",
+              std::to_string(mutants) +
+                  " wrong marks: " + std::to_string(shapes + ends) +
+                  " cannot be, " + std::to_string(races) + " race, " +
+                  std::to_string(equivalent) + " are as good as the choice");
+}
