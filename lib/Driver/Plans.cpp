@@ -27,13 +27,14 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
   return {};
 }
 
-/// Warns of directives that hosts replace.
+/// Warns of directives that hosts, or devices so far, replace.
 static void warnOfReplaced(Session &session, const Bytecode &code,
-                           llvm::ArrayRef<Instance> instances) {
+                           llvm::ArrayRef<Instance> instances,
+                           bool isForDevices) {
   std::set<std::string> asked;
   auto ask = [&](const auto &mapping) {
     asked.insert(mapping.protocol);
-    if (mapping.threads)
+    if (mapping.threads && !isForDevices)
       asked.insert("threads");
   };
   for (const Instance &instance : instances)
@@ -59,7 +60,8 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
   if (!text.empty())
     session.diags
         .warning(Slug::DirectiveReplaced, rangeOf(code),
-                 "on a host, directives of '" + code.schedule +
+                 (isForDevices ? "on a device" : "on a host") +
+                     std::string(", directives of '") + code.schedule +
                      "' are replaced: " + text)
         .emit();
 }
@@ -180,7 +182,7 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
   if (result.instances.empty())
     return true;
-  warnOfReplaced(session, code, result.instances);
+  warnOfReplaced(session, code, result.instances, options.isForDevices);
   warnOfShorterRounds(session, code, result.instances);
   return true;
 }

@@ -55,6 +55,8 @@ struct InstanceOptions {
   /// A verdict will do: no chunk graph is asked for beyond maxProgramValues.
   bool mayUseSymmetry = false;
   ScheduleOptions schedule;
+  /// No kernels for hosts are made: what is said of directives is of devices.
+  bool isForDevices = false;
   /// Something else that is done to the programs before they are verified.
   std::function<void(ScheduleResult &)> afterSchedule = nullptr;
 };

@@ -47,6 +47,7 @@ bool coll::writeOutput(Session &session, llvm::StringRef path,
 static bool instantiateAll(Session &session, const Options &options,
                            std::vector<CompiledSchedule> &schedules) {
   InstanceOptions instanceOptions;
+  instanceOptions.isForDevices = !options.host.hasHost;
   instanceOptions.defines = options.defines;
   for (const Bytecode &code : session.schedules()) {
     CompiledSchedule compiled;
