@@ -40,10 +40,11 @@ def run(command, **options):
 
 def buildOurs(folder):
     binaries = ROOT / "build" / "bin"
-    run([binaries / "colc", HERE / "host.coll", "-I", ROOT / "lib" / "Library", "--ranks", "1", "--ranks", "2",
-         "--ranks", "4", "--ranks", "8", "--dtypes=f32,f16,bf16", "--ops=sum", "-o", folder / "host"])
+    for source, name in ((ROOT / "lib" / "Library" / "standard.coll", "standard"), (HERE / "host.coll", "host")):
+        run([binaries / "colc", source, "-I", ROOT / "lib" / "Library", "--ranks", "1", "--ranks", "2",
+             "--ranks", "4", "--ranks", "8", "--dtypes=f32,f16,bf16", "--ops=sum", "-o", folder / name])
     run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-I", folder, "-I", ROOT / "runtime" / "include",
-         HERE / "Host.cpp", folder / "host.o", ROOT / "build" / "lib" / "libcoll.a", "-lpthread",
+         HERE / "Host.cpp", folder / "standard.o", folder / "host.o", ROOT / "build" / "lib" / "libcoll.a", "-lpthread",
          "-Wl,-S",  # valgrind cannot read what clang 22 writes for debuggers
          "-o", folder / "ours"])
     return folder / "ours"

@@ -76,6 +76,7 @@ private:
   }
   Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
   Value smallSlot(Value end, Value next);
+  void fetchNextSlot(Value end, Value next);
   Value slotIndex(Value end, Value next, const Counters &c) {
     return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
   }
@@ -122,6 +123,15 @@ Value PrimitiveBuilder::smallSlot(Value end, Value next) {
                         b.cst(~uint64_t(63)));
   return b.at(b.pointerField(end, offsetof(coll_end, small)),
               b.mul(slotIndex(end, next, kSmall), stride));
+}
+
+/// Asks for the first line of the small slot after this one: if the sender is
+/// ahead, it crosses over while this rank is still in this launch.
+void PrimitiveBuilder::fetchNextSlot(Value end, Value next) {
+  constexpr int32_t toRead = 0, mostLocal = 3, data = 1;
+  LLVM::Prefetch::create(
+      b, smallSlot(end, b.add(next, b.cst(1))), b.getI32IntegerAttr(toRead),
+      b.getI32IntegerAttr(mostLocal), b.getI32IntegerAttr(data));
 }
 
 void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want,
@@ -182,6 +192,7 @@ void PrimitiveBuilder::recvAcquire() {
   checkSignature(inst, block, end, progress, b.trunc(sig16(sig), b.i32()),
                  b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
   b.startBlock(good);
+  fetchNextSlot(end, next);
   func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
 
   b.startBlock(bulk);

@@ -124,7 +124,8 @@ Status Lane::launch(const coll_plan &plan, const coll_call &call,
   COLL_TRY(checkUsable());
   Occupancy occupancy(*this);
   COLL_TRY(occupancy.check(plan.name, "launched"));
-  return launchHeld(plan, call, stream, /*bulk=*/false);
+  COLL_TRY(launchHeld(plan, call, stream, /*bulk=*/false));
+  return occupancy.checkLeaving(plan.name);
 }
 
 Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,

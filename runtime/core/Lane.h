@@ -111,7 +111,7 @@ private:
   uint32_t hostIsa;
   const StreamRules streams;
   std::array<Spinning, kMaxBlocks> spinning;
-  std::atomic<uint32_t> occupied{0};
+  std::atomic<uintptr_t> occupied{0}; ///< by the call with this mark
   std::unique_ptr<DeviceLane> deviceLane; ///< outlives all that lies on it
   Channels links;
   Scratch memory; // outlives the members, which give it back
@@ -148,12 +148,18 @@ private:
   Workers workers; // ended first
 };
 
-/// Holds the lane for one call.
+/// Holds the lane for one call.  It is taken by a plain store, since an atomic
+/// exchange would wait until the last launch's stores have reached its peers: a
+/// third of a small message.  Of two calls that come in at the very same
+/// moment, and both find the lane free, the one whose mark is overwritten finds
+/// out when it leaves, or the other one finds the lane free when it does.
 class Lane::Occupancy {
 public:
   explicit Occupancy(Lane &lane)
-      : lane(lane),
-        isOurs(lane.occupied.exchange(1, std::memory_order_acquire) == 0) {}
+      : lane(lane), isOurs(lane.occupied.load(std::memory_order_acquire) == 0) {
+    if (isOurs)
+      lane.occupied.store(mark(), std::memory_order_relaxed);
+  }
   ~Occupancy() {
     if (isOurs)
       lane.occupied.store(0, std::memory_order_release);
@@ -164,7 +170,15 @@ public:
     return isOurs ? Status::ok() : overlap(name, what);
   }
 
+  /// COLL_OVERLAP if another call has come in at the same moment.
+  Status checkLeaving(const char *name) const {
+    return lane.occupied.load(std::memory_order_relaxed) == mark()
+               ? Status::ok()
+               : overlap(name, "launched");
+  }
+
 private:
+  uintptr_t mark() const { return reinterpret_cast<uintptr_t>(this); }
   Status overlap(const char *name, const char *what) const;
 
   Lane &lane;

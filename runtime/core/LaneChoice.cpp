@@ -144,6 +144,7 @@ Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
   if (contract.anyType && !chosen->servesAllRanks(call.dtype, call.op))
     (void)chosen->servesAllRanksWith(call.dtype, call.op);
   COLL_TRY(launchHeld(chosen->plan(), call, stream, found.isBulk));
+  COLL_TRY(occupancy.checkLeaving(contract.name));
   if (!found.isExplained)
     explain(contract);
   return Status::ok();

@@ -15,10 +15,11 @@ namespace coll {
 
 /// Crossovers as measured on two cores; coll-run --tune writes better ones.
 static constexpr std::string_view builtIn = R"(coll-tune 1
-allreduce       2     any     0..16384     std_allreduce_one_shot    auto
-allreduce       2..8  own     0..8192      std_allreduce_one_shot    auto
-allreduce       2..8  shared  0..4096      std_allreduce_one_shot    auto
-allreduce       any   any     0..max       std_allreduce_ring        auto
+allreduce       2     any     0..32768      std_allreduce_one_shot    auto
+allreduce       2     any     32768..max    std_allreduce_ring        auto
+allreduce       any   any     0..8192       std_allreduce_one_shot    auto
+allreduce       any   any     8192..524288  std_allreduce_two_shot    auto
+allreduce       any   any     524288..max   std_allreduce_ring        auto
 allgather       any   any     0..max       std_allgather_direct      auto
 reduce_scatter  any   any     0..max       std_reduce_scatter_direct auto
 alltoall        any   any     0..max       std_alltoall_direct       auto
