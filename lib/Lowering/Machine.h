@@ -67,6 +67,9 @@ public:
                     Value rounds) const = 0;
   /// Order of the words by which blocks of a rank wait for each other.
   virtual bool signalsWithinDevice() const { return false; }
+  /// Whether the next small slot is asked for ahead; on devices other blocks
+  /// run meanwhile.
+  bool fetchesAhead() const { return !signalsWithinDevice(); }
   /// Declares or defines the slow paths of waits.
   virtual void addWaits(mlir::ModuleOp module, Primitives &p) const = 0;
 };

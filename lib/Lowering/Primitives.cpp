@@ -65,6 +65,7 @@ public:
   void recvRelease();
   void sendAcquire();
   void sendPublish();
+  void fetchToWrite();
   void flushCredits();
   void blockWait();
 
@@ -113,6 +114,8 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
   builder.recvRelease();
   builder.sendAcquire();
   builder.sendPublish();
+  if (machine.fetchesAhead())
+    builder.fetchToWrite();
   builder.flushCredits();
   builder.blockWait();
 }
@@ -125,13 +128,39 @@ Value PrimitiveBuilder::smallSlot(Value end, Value next) {
               b.mul(slotIndex(end, next, kSmall), stride));
 }
 
+static void prefetch(Builder &b, Value address, bool toWrite) {
+  constexpr int32_t mostLocal = 3, data = 1;
+  LLVM::Prefetch::create(b, address, b.getI32IntegerAttr(toWrite),
+                         b.getI32IntegerAttr(mostLocal),
+                         b.getI32IntegerAttr(data));
+}
+
 /// Asks for the first line of the small slot after this one: if the sender is
 /// ahead, it crosses over while this rank is still in this launch.
 void PrimitiveBuilder::fetchNextSlot(Value end, Value next) {
-  constexpr int32_t toRead = 0, mostLocal = 3, data = 1;
-  LLVM::Prefetch::create(
-      b, smallSlot(end, b.add(next, b.cst(1))), b.getI32IntegerAttr(toRead),
-      b.getI32IntegerAttr(mostLocal), b.getI32IntegerAttr(data));
+  prefetch(b, smallSlot(end, b.add(next, b.cst(1))), /*toWrite=*/false);
+}
+
+/// The same at the sender, when a message has been sent, for a rank that only
+/// sends: nobody polls that line yet. Where messages go both ways a peer does,
+/// and would have to fetch it back.
+void PrimitiveBuilder::fetchToWrite() {
+  p.fetchToWrite = beginFunction(b, module, "coll_fetch_to_write",
+                                 {b.ptr(), b.ptr(), b.ptr(), b.i64()}, {});
+  auto arguments = p.fetchToWrite.getArguments();
+  Value inst = arguments[0], args = arguments[1], end = arguments[2],
+        bytes = arguments[3];
+  Block *yes = b.newBlock(), *no = b.newBlock();
+  Value onlySends = b.eq(b.field32(inst, offsetof(coll_inst, nrecv)), b.cst(0));
+  Value isOneLine = b.ult(bytes, b.cst(64 - COLL_SMALL_HEAD + 1));
+  b.branchIf(b.and_(isSmall(args), b.and_(onlySends, isOneLine)), yes, no);
+  b.startBlock(yes);
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  prefetch(b, smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
+           /*toWrite=*/true);
+  b.branch(no);
+  b.startBlock(no);
+  func::ReturnOp::create(b);
 }
 
 void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want,
@@ -192,7 +221,8 @@ void PrimitiveBuilder::recvAcquire() {
   checkSignature(inst, block, end, progress, b.trunc(sig16(sig), b.i32()),
                  b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
   b.startBlock(good);
-  fetchNextSlot(end, next);
+  if (machine.fetchesAhead())
+    fetchNextSlot(end, next);
   func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
 
   b.startBlock(bulk);

@@ -30,6 +30,9 @@ struct Primitives {
   mlir::func::FuncOp sendAcquire;
   /// (args, end, sig: i32): the payload is written
   mlir::func::FuncOp sendPublish;
+  /// (inst, args, end, bytes: i64): of a rank that only sends, asks for the
+  /// line that its next message goes to; null where nothing is asked for ahead
+  mlir::func::FuncOp fetchToWrite;
   /// (end): returns every credit not yet returned, when a launch ends
   mlir::func::FuncOp flushCredits;
   /// (inst, block: i32, other: i32, steps: i64, progress: i64) -> i32, not 0 to

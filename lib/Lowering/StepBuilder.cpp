@@ -278,11 +278,17 @@ void StepEmitter::forChannels(const PortShape &p, Value port,
 }
 
 void StepEmitter::releaseAll() {
+  bool receives = llvm::any_of(shape.sources, [](const PortShape &p) {
+    return p.place == PortShape::Channel;
+  });
   Machine::Section section = machine.beginBehind(b);
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
       func::CallOp::create(b, primitives.sendPublish,
                            ValueRange{args, endOf(port, true), sig});
+      if (!receives && primitives.fetchToWrite)
+        func::CallOp::create(b, primitives.fetchToWrite,
+                             ValueRange{inst, args, endOf(port, true), bytes});
     });
   });
   forEachPort(false, [&](Value port, Value, unsigned i) {

@@ -106,6 +106,9 @@ static void setFunctionAttributes(mlir::ModuleOp kernels, bool isDevice) {
       attributes.push_back(b.getStringAttr("convergent"));
     else if (isa)
       attributes.push_back(cpu);
+    // Processors of 64 bits that do not know prefetchw take it for a nop.
+    if (!isDevice && isa && isa.getValue() != "aarch64")
+      attributes.push_back(b.getStrArrayAttr({"target-features", "+prfchw"}));
     fn->setAttr("passthrough", b.getArrayAttr(attributes));
   });
 }
