@@ -222,6 +222,8 @@ void emuTrap(uint32_t site) {
   machine->yield();
 }
 
+void emuReached(uint32_t differs) { machine->reached += differs; }
+
 namespace coll::emu {
 #define COLL_EMU_HOOK(name) {#name, reinterpret_cast<void *>(&name)}
 const Hook kHooks[] = {
@@ -232,6 +234,7 @@ const Hook kHooks[] = {
     COLL_EMU_HOOK(emuRegister), COLL_EMU_HOOK(emuTime),
     COLL_EMU_HOOK(emuPause),    COLL_EMU_HOOK(emuShared),
     COLL_EMU_HOOK(emuExchange), COLL_EMU_HOOK(emuShuffleLane),
-    COLL_EMU_HOOK(emuTrap),     {nullptr, nullptr}};
+    COLL_EMU_HOOK(emuTrap),     COLL_EMU_HOOK(emuReached),
+    {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

@@ -89,6 +89,8 @@ uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
                      uint32_t lane, uint32_t clamp, uint32_t site);
 uint32_t emuShuffleLane(uint32_t mode, uint32_t operand, uint32_t clamp);
 void emuTrap(uint32_t site);
+/// In mutants, where they differ from what they were made of.
+void emuReached(uint32_t differs);
 }
 
 #endif // COLL_TEST_EMULATOR_HOOKS_H

@@ -6,11 +6,16 @@
 // matters only when two launches overlap, and the steps that a block has
 // finished, which only plans of several blocks wait for.
 //
+// A mutant calls emuReached where it differs, so that one which no run comes to
+// is told from one that the checker misses.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Mutate.h"
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
@@ -107,17 +112,51 @@ static bool dropFence(Instruction &inst, bool isDry) {
   return true;
 }
 
-/// A wait that finds its condition to hold at once.
-static bool skipWait(Instruction &inst, bool isDry) {
-  auto *call = dyn_cast<CallInst>(&inst);
-  if (!call || !call->getCalledFunction() ||
-      call->getCalledFunction()->getName() != "coll_kernel_wait")
+static bool callsWait(const BasicBlock &block) {
+  for (const Instruction &inst : block)
+    if (auto *call = dyn_cast<CallInst>(&inst))
+      if (Function *callee = call->getCalledFunction();
+          callee && callee->getName() == "coll_kernel_wait")
+        return true;
+  return false;
+}
+
+/// The branch that decides whether to wait for a message, a credit or a block:
+/// the successor that waits, or -1.
+static int waitingSuccessor(const Instruction &inst) {
+  auto *branch = dyn_cast<BranchInst>(&inst);
+  if (!branch || !branch->isConditional())
+    return -1;
+  return callsWait(*branch->getSuccessor(0))   ? 0
+         : callsWait(*branch->getSuccessor(1)) ? 1
+                                               : -1;
+}
+
+/// Goes on as if the condition held.
+static bool ignoreCondition(Instruction &inst, bool isDry) {
+  int waits = waitingSuccessor(inst);
+  if (waits < 0)
     return false;
-  if (isDry)
-    return true;
-  call->replaceAllUsesWith(ConstantInt::get(call->getType(), 0));
-  call->eraseFromParent();
+  if (!isDry)
+    cast<BranchInst>(inst).setCondition(
+        ConstantInt::getBool(inst.getContext(), waits != 0));
   return true;
+}
+
+/// Counts the times that a changed instruction is come to; for a condition,
+/// the times that it does not hold.
+static void countReached(Instruction &inst) {
+  IRBuilder<> b(&inst);
+  Value *differs = b.getInt32(1);
+  if (int waits = waitingSuccessor(inst); waits >= 0) {
+    differs = cast<BranchInst>(inst).getCondition();
+    if (waits == 1)
+      differs = b.CreateNot(differs);
+    differs = b.CreateZExt(differs, b.getInt32Ty());
+  }
+  FunctionCallee hook = inst.getModule()->getOrInsertFunction(
+      "emuReached", b.getVoidTy(), b.getInt32Ty());
+  b.CreateCall(hook, {differs});
 }
 
 static const std::vector<Kind> &kinds() {
@@ -158,7 +197,7 @@ static const std::vector<Kind> &kinds() {
       {"barrier dropped", dropBarrier},
       {"barrier with vote dropped", dropVote},
       {"fence dropped", dropFence},
-      {"wait skipped", skipWait}};
+      {"condition ignored", ignoreCondition}};
   return list;
 }
 
@@ -166,6 +205,49 @@ static std::unique_ptr<llvm::Module> parse(const std::string &code,
                                            LLVMContext &context) {
   SMDiagnostic diagnostic;
   return parseIR(MemoryBufferRef(code, "kernel"), diagnostic, context);
+}
+
+static bool isKernel(const Function &function) {
+  return function.getCallingConv() == CallingConv::PTX_Kernel;
+}
+
+/// Without what does not run: compiling it is most of a mutant's time.
+static void keepOne(llvm::Module &module, StringRef kernel) {
+  for (const char *name : {"llvm.used", "llvm.compiler.used"})
+    if (GlobalVariable *used = module.getNamedGlobal(name))
+      used->eraseFromParent();
+  for (Function &function : make_early_inc_range(module))
+    if (isKernel(function) && function.getName() != kernel &&
+        function.use_empty())
+      function.eraseFromParent();
+}
+
+/// The instruction of that number among those that the kind changes.
+static Instruction *find(llvm::Module &module, const Kind &kind,
+                         unsigned wanted) {
+  for (Function &function : module)
+    if (!function.getName().starts_with("coll_kernel_"))
+      for (Instruction &inst : instructions(function))
+        if (kind.apply(inst, true) && wanted-- == 0)
+          return &inst;
+  return nullptr;
+}
+
+static Mutant mutate(Instruction &inst, const Kind &kind) {
+  Mutant mutant;
+  mutant.kind = kind.name;
+  Function &function = *inst.getFunction();
+  llvm::Module &module = *inst.getModule();
+  mutant.function = isKernel(function) ? "kernel" : function.getName().str();
+  raw_string_ostream(mutant.text) << inst;
+  mutant.text = StringRef(mutant.text).trim().str();
+  DominatorTree dominators(function);
+  mutant.isInLoop = LoopInfo(dominators).getLoopFor(inst.getParent());
+  countReached(inst);
+  kind.apply(inst, false);
+  raw_string_ostream stream(mutant.code);
+  WriteBitcodeToFile(module, stream);
+  return mutant;
 }
 
 std::string makeMutants(const std::string &code, const std::string &kernel,
@@ -176,25 +258,25 @@ std::string makeMutants(const std::string &code, const std::string &kernel,
       auto module = parse(code, context);
       if (!module || !module->getFunction(kernel))
         return "there is no kernel " + kernel;
-      unsigned number = 0;
-      Instruction *found = nullptr;
-      for (Function &function : *module)
-        if (!function.getName().starts_with("coll_kernel_") &&
-            (function.getCallingConv() != CallingConv::PTX_Kernel ||
-             function.getName() == kernel))
-          for (Instruction &inst : instructions(function))
-            if (!found && kind.apply(inst, true) && number++ == wanted)
-              found = &inst;
+      keepOne(*module, kernel);
+      Instruction *found = find(*module, kind, wanted);
       if (!found)
         break;
-      std::string text;
-      raw_string_ostream(text) << *found;
-      kind.apply(*found, false);
-      std::string bitcode;
-      raw_string_ostream stream(bitcode);
-      WriteBitcodeToFile(*module, stream);
-      mutants.push_back({kind.name, StringRef(text).trim().str(), bitcode});
+      mutants.push_back(mutate(*found, kind));
     }
+  return "";
+}
+
+std::string whyEquivalent(const Mutant &mutant) {
+  // The kernel's own barriers outside its loops are the first and the last.
+  if (mutant.function == "kernel" && !mutant.isInLoop) {
+    if (mutant.kind == "barrier dropped")
+      return "the end's barrier: every step ends with one after its accesses, "
+             "and thread 0 alone goes on";
+    if (mutant.kind == "barrier with vote dropped")
+      return "the beginning's vote: says only that launches of a plan overlap, "
+             "and nothing shared is written before it";
+  }
   return "";
 }
 

@@ -9,10 +9,17 @@
 namespace coll::emu {
 
 struct Mutant {
-  std::string kind;  // a row of the table of memory orders
-  std::string where; // function and instruction
-  std::string code;  // bitcode
+  std::string kind;     // a row of the table of memory orders
+  std::string function; // of the library, or "kernel"
+  std::string text;     // the instruction
+  bool isInLoop = false;
+  std::string code; // bitcode, which calls emuReached where it differs
+
+  std::string where() const { return function + ": " + text; }
 };
+
+/// Why no run can tell the mutant from its original; empty: some run can.
+std::string whyEquivalent(const Mutant &mutant);
 
 /// Every mutant of a kernel in a module. An error text on failure.
 std::string makeMutants(const std::string &code, const std::string &kernel,

@@ -110,10 +110,28 @@ static std::string difference(const std::string &have,
          std::to_string(want.size()) + " differs from the host's";
 }
 
+static std::string launchAll(Machine &machine, const Module *module,
+                             const coll_device_kernel &kernel,
+                             const PlanLayout &layout) {
+  std::string error;
+  for (uint32_t number = 0; number < layout.ranks.size() && error.empty();
+       ++number) {
+    const PlanRank &rank = layout.ranks[number];
+    if (!rank.inst->nblocks)
+      continue;
+    std::vector<char> args = layout.arguments(number, kernel.param_bytes);
+    void *params[] = {args.data()};
+    machine.launch(int(number), number, module, kernel.symbol,
+                   {rank.inst->nblocks, 1, 1}, {kernel.threads, 1, 1}, params,
+                   0, error);
+  }
+  return error;
+}
+
 std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
-                         uint64_t *steps) {
+                         RunCounts *counts) {
   const coll_device_kernel *kernel =
       choose(call.plan->device_kernels, call.plan->ndevice_kernels, call);
   if (!kernel)
@@ -127,24 +145,21 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
   PlanLayout layout;
   error = layout.build(call, memory, true);
   for (unsigned launch = 0; launch < call.launches && error.empty(); ++launch) {
-    layout.fillInputs(launch);
-    for (uint32_t number = 0; number < call.ranks && error.empty(); ++number) {
-      const PlanRank &rank = layout.ranks[number];
-      if (!rank.inst->nblocks)
-        continue;
-      std::vector<char> args = layout.arguments(number, kernel->param_bytes);
-      void *params[] = {args.data()};
-      machine.launch(int(number), number, module, kernel->symbol,
-                     {rank.inst->nblocks, 1, 1}, {kernel->threads, 1, 1},
-                     params, 0, error);
-    }
+    if (!call.isBackToBack || launch == 0)
+      layout.fillInputs(launch);
+    error = launchAll(machine, module, *kernel, layout);
+    if (call.isBackToBack && launch + 1 < call.launches)
+      continue;
     if (error.empty() && machine.run() == RunResult::Failed)
       error = machine.reportText();
     if (error.empty())
-      error = difference(layout.outputs(), expected[launch]);
+      error = difference(layout.outputs(),
+                         expected[call.isBackToBack ? 0 : launch]);
   }
-  if (steps)
-    *steps += machine.steps();
+  if (counts) {
+    counts->steps += machine.steps();
+    counts->reached += machine.reached();
+  }
   return error;
 }
 

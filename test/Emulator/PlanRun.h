@@ -27,6 +27,9 @@ struct PlanCall {
   RingSizes rings;
   bool isSmall = false;  // small slots, if the plan may
   unsigned launches = 2; // one after another, on the same channels
+  /// The host does not wait between launches, so that channels alone order
+  /// what different ranks do; all get the first launch's inputs.
+  bool isBackToBack = false;
 };
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
@@ -74,6 +77,11 @@ private:
   std::vector<std::vector<size_t>> inBytes;
 };
 
+/// Sums over runs.
+struct RunCounts {
+  uint64_t steps = 0, reached = 0; // as of Machine
+};
+
 /// Outputs after each launch, by host kernels in threads.
 std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs);
 /// The same on the emulator; `code` is the module. The text says what is wrong:
@@ -81,7 +89,7 @@ std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs);
 std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
-                         uint64_t *steps = nullptr);
+                         RunCounts *counts = nullptr);
 
 /// What host kernels call.
 uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,

@@ -34,7 +34,7 @@ public:
   std::vector<Thread *> ready;
   std::vector<char *> freeStacks;
   std::vector<std::pair<char *, size_t>> stackChunks;
-  uint64_t random = 1, steps = 0, switches = 0, idle = 0;
+  uint64_t random = 1, steps = 0, switches = 0, idle = 0, reached = 0;
   uint64_t nextBlock = 1;
   LaunchId nextLaunch = 1;
   uint64_t favoured = 0, favourUntil = 0;

@@ -19,6 +19,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <map>
 
 using namespace llvm;
@@ -39,6 +40,8 @@ static cl::opt<unsigned> launches("launches", cl::init(2));
 static cl::opt<unsigned> slotBytes("slot-bytes", cl::init(1024));
 static cl::opt<unsigned> slots("slots", cl::init(4));
 static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"));
+static cl::opt<bool> isBackToBack("back-to-back",
+                                  cl::desc("no wait between launches"));
 static cl::opt<bool> mutants("mutants");
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
 static cl::opt<std::string> scoreName("score");
@@ -115,45 +118,91 @@ static Options optionsFor(unsigned seed) {
   return options;
 }
 
-/// How many of the mutants some seed refuses.
-static int runMutants(const PlanCall &call, const std::string &code,
-                      const std::vector<std::string> &expected) {
-  std::string symbol;
+/// A call, and the outputs that are right.
+struct Way {
+  PlanCall call;
+  std::vector<std::string> expected;
+};
+
+static std::string makeWays(const PlanCall &call, std::vector<Way> &ways) {
+  for (bool small : {false, true}) {
+    Way way;
+    way.call = call;
+    way.call.isSmall = small;
+    way.call.isBackToBack = true;
+    PlanCall first = way.call;
+    first.launches = 1;
+    if (std::string error = runOnHost(first, way.expected); !error.empty())
+      return error;
+    ways.push_back(std::move(way));
+  }
+  return "";
+}
+
+enum class Verdict { Caught, Equivalent, NotReached, Missed };
+
+static Verdict judge(const Mutant &mutant, const std::vector<Way> &ways) {
+  RunCounts all;
+  for (const Way &way : ways)
+    for (unsigned seed = 1; seed <= mutantSeeds; ++seed) {
+      RunCounts counts;
+      if (!runOnDevices(way.call, mutant.code, optionsFor(seed), way.expected,
+                        &counts)
+               .empty())
+        return Verdict::Caught;
+      all.reached += counts.reached;
+      if (!counts.reached)
+        break; // nor does another seed come to it
+    }
+  return !all.reached                     ? Verdict::NotReached
+         : !whyEquivalent(mutant).empty() ? Verdict::Equivalent
+                                          : Verdict::Missed;
+}
+
+static std::string kernelFor(const PlanCall &call) {
   for (uint32_t i = 0; i < call.plan->ndevice_kernels; ++i) {
     const coll_device_kernel &kernel = call.plan->device_kernels[i];
-    if (symbol.empty() &&
-        (kernel.dtype == COLL_ANY || kernel.dtype == call.dtype))
-      symbol = kernel.symbol;
+    if (kernel.dtype == COLL_ANY || kernel.dtype == call.dtype)
+      return kernel.symbol;
   }
+  return "";
+}
+
+static int runMutants(const PlanCall &call, const std::string &code) {
   std::vector<Mutant> list;
-  if (std::string error = makeMutants(code, symbol, list); !error.empty())
+  std::vector<Way> ways;
+  std::string error = makeMutants(code, kernelFor(call), list);
+  if (error.empty())
+    error = makeWays(call, ways);
+  if (!error.empty())
     return fail(error);
-  std::map<std::string, std::pair<unsigned, unsigned>> byKind;
-  unsigned caught = 0;
+  static const char *const names[] = {"caught", "equivalent", "not reached",
+                                      "MISSED"};
+  std::map<std::string, std::array<unsigned, 4>> byKind;
+  std::array<unsigned, 4> total = {};
   for (const Mutant &mutant : list) {
-    std::string why;
-    for (unsigned seed = 1; seed <= mutantSeeds && why.empty(); ++seed)
-      why = runOnDevices(call, mutant.code, optionsFor(seed), expected);
-    auto &[found, all] = byKind[mutant.kind];
-    ++all;
-    found += !why.empty();
-    caught += !why.empty();
-    if (why.empty())
-      outs() << "survives: " << mutant.kind << ": " << mutant.where << "\n";
+    unsigned verdict = unsigned(judge(mutant, ways));
+    ++byKind[mutant.kind][verdict];
+    ++total[verdict];
+    outs() << names[verdict] << ": " << mutant.kind << ": " << mutant.where();
+    if (verdict == unsigned(Verdict::Equivalent))
+      outs() << " (" << whyEquivalent(mutant) << ")";
+    outs() << "\n";
   }
-  std::string line =
-      std::to_string(caught) + " of " + std::to_string(list.size()) + " caught";
-  for (auto &[kind, numbers] : byKind) {
-    outs() << "  " << kind << ": " << numbers.first << " of " << numbers.second
-           << "\n";
-    line += "; " + kind + " " + std::to_string(numbers.first) + "/" +
-            std::to_string(numbers.second);
-  }
-  outs() << "mutants: " << caught << " of " << list.size() << " caught\n";
+  auto textOf = [&](const std::array<unsigned, 4> &numbers) {
+    std::string text;
+    for (unsigned i = 0; i < 4; ++i)
+      text += (i ? ", " : "") + std::to_string(numbers[i]) + " " + names[i];
+    return text;
+  };
+  for (auto &[kind, numbers] : byKind)
+    outs() << "  " << kind << ": " << textOf(numbers) << "\n";
+  std::string line = std::to_string(list.size()) + " mutants: " + textOf(total);
+  outs() << line << "\n";
   outs().flush();
   if (!scoreName.empty())
     test::reportScore(scoreName, line);
-  return caught != list.size();
+  return total[unsigned(Verdict::Missed)] != 0;
 }
 
 static int runAll(const coll_plan &plan) {
@@ -168,6 +217,7 @@ static int runAll(const coll_plan &plan) {
   call.rings.slots = slots;
   call.isSmall = isSmall;
   call.launches = launches;
+  call.isBackToBack = isBackToBack;
   for (auto &[name, op] : kOpNames)
     if (opName == name)
       call.op = op;
@@ -183,17 +233,17 @@ static int runAll(const coll_plan &plan) {
     std::vector<std::string> expected;
     if (std::string error = runOnHost(call, expected); !error.empty())
       return fail(error);
-    uint64_t steps = 0;
+    RunCounts counts;
     for (unsigned seed = firstSeed; seed < firstSeed + seeds; ++seed)
       if (std::string error =
-              runOnDevices(call, code, optionsFor(seed), expected, &steps);
+              runOnDevices(call, code, optionsFor(seed), expected, &counts);
           !error.empty())
         return fail("seed " + Twine(seed) + ", " + dtypeName + ": " + error);
     outs() << planName << ": " << ranks << " ranks, " << dtypeName << ", "
            << seeds << " seeds: right, no report\n";
-    errs() << steps << " accesses\n";
+    errs() << counts.steps << " accesses\n";
     if (mutants)
-      if (int status = runMutants(call, code, expected))
+      if (int status = runMutants(call, code))
         return status;
   }
   return 0;
