@@ -1,12 +1,14 @@
 //===- KernelBuilder.cpp - The kernels of a plan --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+//   post what peers may reach directly (not in small launches)
 //   for round in 0 .. args.nrounds:
 //     for step in the block's steps:
 //       wait for the blocks it waits for
 //       switch step.shape: call the shape's function; leave if it says so
 //       (several blocks: signal that the step is done)
-//   return the credits still owed
+//   return the credits still owed; say that gets are done, wait for what peers
+//   still put here or get from here
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,13 @@ private:
   void waitForBlocks(Value step, Value round, Block *leave);
   void signal(Value round, Value done);
   void flush();
+  void forDirectEnds(llvm::function_ref<void(Value end, Value entry)> code);
+  void openDirect();
+  void closeDirect(Block *leave);
+  Value ifBits(Value entry, uint32_t mask, uint32_t value) {
+    return b.eq(b.and_(word(entry, 1), b.cst(mask)), b.cst(value));
+  }
+  void ifThen(Value condition, llvm::function_ref<void()> code);
   void dispatch(ArrayRef<func::FuncOp> steps, Value step, Value round,
                 Block *next, Block *leave);
 
@@ -142,6 +151,8 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
         *stepDone = b.newBlock(), *roundDone = b.newBlock(),
         *end = b.newBlock();
   firstRound = machine.enter(b, inst, block, leave);
+  if (primitives.badWindow)
+    openDirect();
   Value endRound = b.add(firstRound, nrounds);
   b.branch(roundHead, ValueRange{firstRound});
   b.startBlock(leave);
@@ -166,6 +177,8 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   b.branch(roundHead, ValueRange{b.add(round, b.cst(1))});
   b.startBlock(end);
   finish(nrounds);
+  if (primitives.badWindow)
+    closeDirect(leave);
   func::ReturnOp::create(b);
 }
 
@@ -174,6 +187,101 @@ void KernelEmitter::finish(Value nrounds) {
   flush();
   machine.exit(b, inst, block, nrounds);
   machine.endBehind(b, section);
+}
+
+void KernelEmitter::ifThen(Value condition, llvm::function_ref<void()> code) {
+  Block *yes = b.newBlock(), *after = b.newBlock();
+  b.branchIf(condition, yes, after);
+  b.startBlock(yes);
+  code();
+  b.branch(after);
+  b.startBlock(after);
+}
+
+/// The block's ends whose messages may go direct, in launches that are not
+/// small.
+void KernelEmitter::forDirectEnds(
+    llvm::function_ref<void(Value end, Value entry)> code) {
+  Value numRecvs =
+      b.zext(b.load(b.i32(), b.at(firstStep, b.cst(uint64_t(-4))), 4), b.i64());
+  Value before =
+      b.at(firstStep, b.mul(b.add(numRecvs, b.cst(2)), b.cst(uint64_t(-4))));
+  Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+  Value isSmall =
+      b.ne(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())), b.cst(0, b.i32()));
+  Value count = b.select(isSmall, b.cst(0), word(before, 0));
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
+        *after = b.newBlock();
+  b.branch(head, ValueRange{b.cst(0)});
+  b.startBlock(head);
+  Value i = head->getArgument(0);
+  b.branchIf(b.ult(i, count), body, after);
+  b.startBlock(body);
+  Value entry =
+      b.at(before, b.mul(b.add(i, b.cst(1)), b.cst(uint64_t(-4) * kEndWords)));
+  Value isSend = ifBits(entry, kEndSends, kEndSends);
+  auto of = [&](uint64_t send, uint64_t recv, auto load) {
+    return b.select(isSend, load(inst, send), load(inst, recv));
+  };
+  auto number = [&](Value base, uint64_t at) { return b.field32(base, at); };
+  auto pointer = [&](Value base, uint64_t at) {
+    return b.pointerField(base, at);
+  };
+  Value ends = of(offsetof(coll_inst, send_ends),
+                  offsetof(coll_inst, recv_ends), pointer);
+  Value perInstance =
+      of(offsetof(coll_inst, nsend), offsetof(coll_inst, nrecv), number);
+  Value index = b.add(b.mul(instance, perInstance), word(entry, 0));
+  code(b.at(ends, b.mul(index, b.cst(sizeof(coll_end)))), entry);
+  b.branch(head, ValueRange{b.add(i, b.cst(1))});
+  b.startBlock(after);
+}
+
+void KernelEmitter::openDirect() {
+  forDirectEnds([&](Value end, Value entry) {
+    Value buffer = b.trunc(word(entry, 2), b.i32());
+    Value isSend = ifBits(entry, kEndSends, kEndSends);
+    auto ifOp = scf::IfOp::create(b, isSend, true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOp.thenBlock());
+    func::CallOp::create(b, primitives.openSend, ValueRange{args, end, buffer});
+    b.setInsertionPointToStart(ifOp.elseBlock());
+    func::CallOp::create(b, primitives.openRecv, ValueRange{args, end, buffer});
+  });
+}
+
+/// All that peers wait for comes before the first wait.
+void KernelEmitter::closeDirect(Block *leave) {
+  forDirectEnds([&](Value end, Value entry) {
+    ifThen(ifBits(entry, kEndSends | kEndGets, kEndGets), [&] {
+      func::CallOp::create(b, primitives.getDone, ValueRange{end});
+    });
+  });
+  forDirectEnds([&](Value end, Value entry) {
+    Value progress = b.shl(word(entry, 3), b.cst(40));
+    auto leaveUnless0 = [&](Value rc) {
+      Block *go = b.newBlock();
+      b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
+      b.startBlock(go);
+    };
+    ifThen(ifBits(entry, kEndSends | kEndPuts, kEndPuts), [&] {
+      leaveUnless0(
+          func::CallOp::create(b, primitives.putWait,
+                               ValueRange{inst, block, end, progress, b.cst(0)})
+              .getResult(0));
+    });
+    // Nobody gets from a buffer that is in no window.
+    Value isOwner = ifBits(entry, kEndSends | kEndGets, kEndSends | kEndGets);
+    Value number = b.select(isOwner, b.sub(word(entry, 2), b.cst(1)), b.cst(0));
+    Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
+                        b.mul(number, b.cst(sizeof(coll_buf))));
+    Value win = b.field(b.i64(), buffer, offsetof(coll_buf, win));
+    ifThen(b.and_(isOwner, b.ne(win, b.cst(0))), [&] {
+      leaveUnless0(func::CallOp::create(b, primitives.getWait,
+                                        ValueRange{inst, block, end, progress})
+                       .getResult(0));
+    });
+  });
 }
 
 void KernelEmitter::flush() {

@@ -118,6 +118,8 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
     builder.fetchToWrite();
   builder.flushCredits();
   builder.blockWait();
+  if (badWindow)
+    buildDirect(module);
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {

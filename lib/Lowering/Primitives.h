@@ -18,7 +18,7 @@ namespace coll::lowering {
 
 class Machine;
 
-/// The six functions in one module.
+/// The functions of one module that touch shared words.
 struct Primitives {
   /// (inst, block: i32, args, end, progress: i64, sig: i32) -> payload of the
   /// next message, which must carry `sig`; null to leave the kernel
@@ -39,13 +39,40 @@ struct Primitives {
   /// leave: block `other` has finished `steps` steps of this launch
   mlir::func::FuncOp blockWait;
 
+  /// What messages that may go direct need besides (DirectPrimitives.cpp).
+  ///
+  /// Opens a launch at an end, before its first wait. (args, end, buffer: i32):
+  /// counts the launch and, unless `buffer` is 0, posts the window of launch
+  /// buffer `buffer - 1`: the receiver's for puts, the sender's for gets.
+  mlir::func::FuncOp openRecv, openSend;
+  /// (inst, block: i32, args, end, progress: i64, sig: i32, offset: i64, bytes:
+  /// i64) -> where to load, where to store this message; null to leave. Where
+  /// the peer has posted no window, a slot; else `offset` in it.
+  mlir::func::FuncOp getAcquire, putAcquire;
+  /// (args, end), (args, end, sig: i32): the same for recvRelease and
+  /// sendPublish.
+  mlir::func::FuncOp getRelease, putPublish;
+  /// (inst, block: i32, end, progress: i64, messages: i64) -> i32, not 0 to
+  /// leave: so many more messages have been put here
+  mlir::func::FuncOp putWait;
+  /// (end): all gets of this launch are done
+  mlir::func::FuncOp getDone;
+  /// (inst, block: i32, end, progress: i64) -> i32, not 0 to leave: the peer's
+  /// gets of this launch are done
+  mlir::func::FuncOp getWait;
+
   /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch;
+  /// On hosts: only there messages go direct yet.
+  mlir::func::FuncOp badWindow;
   /// (read: i64, written: i64); only where bytes are counted, provided by who
   /// counts.
   mlir::func::FuncOp countBytes;
 
   Primitives(mlir::ModuleOp module, const Machine &machine);
+
+private:
+  void buildDirect(mlir::ModuleOp module);
 };
 
 /// A private function of the module; the builder stands in its entry block,

@@ -17,85 +17,21 @@
 // round. Sends publish before receives return their credits: the next rank's
 // data is on the critical path.
 //
+// A message that goes direct (DirectPrimitives.cpp) has the peer's memory for a
+// slot; the loop is the same. Two kinds of sink fall away where the launch
+// buffer lies in a window: sends that the peer gets itself, and the store of
+// what the sender has put. Steps with such sinks have the loop twice; where no
+// sink is left there is nothing to do but to wait for what was put, and that
+// can be deferred to the end of the launch if nobody touches it before.
+//
 //===----------------------------------------------------------------------===//
 
-#include "lib/Lowering/StepBuilder.h"
+#include "lib/Lowering/StepEmitter.h"
 
-#include "coll/abi.h"
-#include "lib/Lowering/StepWords.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace coll::lowering {
 using namespace mlir;
-
-namespace {
-class StepEmitter {
-public:
-  StepEmitter(ModuleOp module, const Machine &machine,
-              const Primitives &primitives, const StepShape &shape,
-              const Variant &variant, const std::vector<Function> &functions)
-      : b(module.getContext()), module(module), machine(machine),
-        primitives(primitives), shape(shape), variant(variant),
-        functions(functions) {}
-  func::FuncOp build(StringRef name);
-
-private:
-  /// Code for one port, written out or inside a loop over ports.
-  using PortCode =
-      llvm::function_ref<void(Value port, Value index, unsigned number)>;
-  void locate();
-  Value signature();
-  void slices();
-  void forEachPort(bool sinks, PortCode code);
-  void forChannels(const PortShape &port, Value words,
-                   llvm::function_ref<void()> code);
-  Value pointerOf(const PortShape &shape, Value port, bool sink);
-  Value memoryPointer(Value port, ElemType type);
-  Value channelPointer(Value port, bool sink);
-  Value endOf(Value port, bool sink);
-  Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
-  Value isChannel(Value port) {
-    return b.eq(b.field(b.i32(), port, kPortKind * 4),
-                b.cst(kPortChannel, b.i32()));
-  }
-  unsigned bytesOfType(ElemType type) {
-    return variant.move ? 1 : bytesOf(resolve(type, variant.dtype));
-  }
-  unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
-  Value operandOf(Value index);
-  void countBytes(const TileOperands &tile);
-  void chooseStores(TileOperands &tile);
-  void noteSink(Value port, Value pointer);
-  Value hasFlag(uint32_t flag) {
-    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-    return b.ne(b.and_(flags, b.cst(flag, b.i32())), b.cst(0, b.i32()));
-  }
-  void leaveIfNull(Value pointer);
-  void releaseAll();
-  void acquireAll(PortSet &ports, TileOperands &tile);
-  bool canStream() const {
-    return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
-  }
-
-  Builder b;
-  ModuleOp module;
-  const Machine &machine;
-  const Primitives &primitives;
-  const StepShape &shape;
-  const Variant &variant;
-  const std::vector<Function> &functions;
-  func::FuncOp fn;
-  Value args, inst, block, instance, words, round;
-  Value begin, bytes,
-      elemsOfPart; // of the piece, relative to its part; elements of a part
-  Value sig;       // of the step's messages
-  Value position, progress; // of the slice in the piece
-  // What was stored to, or'ed together: addresses of memory sinks, 1 for those
-  // in scratch, which is read again soon.
-  Value sinkBits, sinkBitsCell; // the cell: where sinks are walked by a loop
-  Block *leave = nullptr;
-};
-} // namespace
 
 /// begin, bytes: chunk -> share -> round.
 void StepEmitter::locate() {
@@ -145,161 +81,6 @@ Value StepEmitter::signature() {
   return b.add(launch, b.trunc(b.lshr(hash, b.cst(32)), b.i32()));
 }
 
-Value StepEmitter::endOf(Value port, bool sink) {
-  Value count = b.field32(inst, sink ? offsetof(coll_inst, nsend)
-                                     : offsetof(coll_inst, nrecv));
-  Value ends = b.pointerField(inst, sink ? offsetof(coll_inst, send_ends)
-                                         : offsetof(coll_inst, recv_ends));
-  Value index = b.add(b.mul(instance, count), word(port, kPortA));
-  return b.at(ends, b.mul(index, b.cst(sizeof(coll_end))));
-}
-
-void StepEmitter::leaveIfNull(Value pointer) {
-  Block *go = b.newBlock();
-  Value null = LLVM::ZeroOp::create(b, b.ptr());
-  b.branchIf(LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, pointer, null),
-             leave, go);
-  b.startBlock(go);
-}
-
-Value StepEmitter::channelPointer(Value port, bool sink) {
-  func::FuncOp acquire = sink ? primitives.sendAcquire : primitives.recvAcquire;
-  SmallVector<Value> operands = {inst, block, args, endOf(port, sink),
-                                 progress};
-  if (!sink)
-    operands.push_back(sig);
-  Value pointer = func::CallOp::create(b, acquire, operands).getResult(0);
-  leaveIfNull(pointer);
-  return pointer;
-}
-
-/// Scratch holds one piece, so it starts where the piece starts; buffers hold
-/// whole parts.
-Value StepEmitter::memoryPointer(Value port, ElemType type) {
-  Value place = word(port, kPortA), part = word(port, kPortB);
-  unsigned own = bytesOfType(type), element = elementBytes();
-  auto scaled = [&](Value byteOffset) {
-    return own == element
-               ? byteOffset
-               : b.mul(b.udiv(byteOffset, b.cst(element)), b.cst(own));
-  };
-  auto ifOp = scf::IfOp::create(b, TypeRange{b.ptr()},
-                                b.eq(place, b.cst(kScratch)), true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(ifOp.thenBlock());
-  Value slots = b.field32(inst, offsetof(coll_inst, scratch_slots)),
-        slotBytes = b.field32(inst, offsetof(coll_inst, scratch_slot_bytes));
-  Value slot = b.add(b.mul(instance, slots), part);
-  Value scratch = b.at(b.pointerField(inst, offsetof(coll_inst, scratch)),
-                       b.mul(slot, slotBytes));
-  scf::YieldOp::create(b, ValueRange{b.at(scratch, scaled(position))});
-  b.setInsertionPointToStart(ifOp.elseBlock());
-  Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
-                      b.mul(place, b.cst(sizeof(coll_buf))));
-  Value displ = b.field(b.i64(), buffer, offsetof(coll_buf, displ));
-  auto packed =
-      scf::IfOp::create(b, TypeRange{b.i64()}, b.eq(displ, b.cst(0)), true);
-  {
-    OpBuilder::InsertionGuard inner(b);
-    b.setInsertionPointToStart(packed.thenBlock());
-    scf::YieldOp::create(b, ValueRange{b.mul(part, elemsOfPart)});
-    b.setInsertionPointToStart(packed.elseBlock());
-    Value table = LLVM::IntToPtrOp::create(b, b.ptr(), displ);
-    scf::YieldOp::create(
-        b, ValueRange{b.field(b.i64(), b.at(table, b.mul(part, b.cst(8))), 0)});
-  }
-  Value partBytes = b.mul(packed.getResult(0),
-                          b.field32(buffer, offsetof(coll_buf, elem_bytes)));
-  Value offset = b.add(partBytes, b.add(begin, position));
-  scf::YieldOp::create(
-      b, ValueRange{
-             b.at(b.pointerField(buffer, offsetof(coll_buf, ptr)), offset)});
-  return ifOp.getResult(0);
-}
-
-Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
-  if (p.place == PortShape::Channel)
-    return channelPointer(port, sink);
-  if (p.place == PortShape::Memory)
-    return memoryPointer(port, p.type);
-  if (p.place == PortShape::Scalar)
-    return b.at(b.at(args, offsetof(coll_args, scalar)),
-                b.mul(word(port, kPortA), b.cst(8)));
-  Block *channel = b.newBlock(), *memory = b.newBlock(),
-        *join = b.newBlock({b.ptr()});
-  b.branchIf(isChannel(port), channel, memory);
-  b.startBlock(channel);
-  b.branch(join, channelPointer(port, sink));
-  b.startBlock(memory);
-  b.branch(join, memoryPointer(port, p.type));
-  b.startBlock(join);
-  return join->getArgument(0);
-}
-
-/// Walks the ports of one side: written out, or as a loop over the table.
-void StepEmitter::forEachPort(bool sinks, PortCode code) {
-  bool loop = sinks ? shape.loopSinks : shape.loopSources;
-  Value numSources = word(words, kStepNumSources);
-  Value first = b.at(words, uint64_t(kStepPorts) * 4);
-  if (sinks)
-    first = b.at(first, b.mul(numSources, b.cst(kPortWords * 4)));
-  if (!loop) {
-    unsigned count = sinks ? shape.sinks.size() : shape.sources.size();
-    for (unsigned i = 0; i < count; ++i)
-      code(b.at(first, uint64_t(i) * kPortWords * 4), {}, i);
-    return;
-  }
-  Value count = sinks ? word(words, kStepNumSinks) : numSources;
-  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
-        *after = b.newBlock();
-  b.branch(head, ValueRange{b.cst(0)});
-  b.startBlock(head);
-  Value index = head->getArgument(0);
-  b.branchIf(b.ult(index, count), body, after);
-  b.startBlock(body);
-  code(b.at(first, b.mul(index, b.cst(kPortWords * 4))), index, 0);
-  b.branch(head, ValueRange{b.add(index, b.cst(1))});
-  b.startBlock(after);
-}
-
-/// Runs `code` if the port is a channel; decided here when the shape says so.
-void StepEmitter::forChannels(const PortShape &p, Value port,
-                              llvm::function_ref<void()> code) {
-  if (p.place == PortShape::Memory || p.place == PortShape::Scalar)
-    return;
-  if (p.place == PortShape::Channel)
-    return code();
-  Block *yes = b.newBlock(), *after = b.newBlock();
-  b.branchIf(isChannel(port), yes, after);
-  b.startBlock(yes);
-  code();
-  b.branch(after);
-  b.startBlock(after);
-}
-
-void StepEmitter::releaseAll() {
-  bool receives = llvm::any_of(shape.sources, [](const PortShape &p) {
-    return p.place == PortShape::Channel;
-  });
-  Machine::Section section = machine.beginBehind(b);
-  forEachPort(true, [&](Value port, Value, unsigned i) {
-    forChannels(shape.sinks[i], port, [&] {
-      func::CallOp::create(b, primitives.sendPublish,
-                           ValueRange{args, endOf(port, true), sig});
-      if (!receives && primitives.fetchToWrite)
-        func::CallOp::create(b, primitives.fetchToWrite,
-                             ValueRange{inst, args, endOf(port, true), bytes});
-    });
-  });
-  forEachPort(false, [&](Value port, Value, unsigned i) {
-    forChannels(shape.sources[i], port, [&] {
-      func::CallOp::create(b, primitives.recvRelease,
-                           ValueRange{args, endOf(port, false)});
-    });
-  });
-  machine.endBehind(b, section);
-}
-
 /// Which operand of a fold over all sources source `index` is.
 Value StepEmitter::operandOf(Value index) {
   Value shift = word(words, kStepShift), back = b.sub(index, shift);
@@ -321,7 +102,12 @@ void StepEmitter::countBytes(const TileOperands &tile) {
   func::CallOp::create(b, primitives.countBytes, ValueRange{read, written});
 }
 
-void StepEmitter::noteSink(Value port, Value pointer) {
+void StepEmitter::noteSink(const PortShape &p, Value port, Value pointer) {
+  if (p.place == PortShape::Channel) {
+    Value bits = LLVM::PtrToIntOp::create(b, b.i64(), pointer);
+    putBits = putBits ? b.or_(putBits, bits) : bits;
+    return;
+  }
   Value isScratch = b.eq(word(port, kPortA), b.cst(kScratch));
   Value bits = b.or_(LLVM::PtrToIntOp::create(b, b.i64(), pointer),
                      b.zext(isScratch, b.i64()));
@@ -340,15 +126,79 @@ void StepEmitter::chooseStores(TileOperands &tile) {
   bool hasSlots = llvm::any_of(shape.sinks, [](const PortShape &p) {
     return p.place == PortShape::Channel;
   });
+  auto isAligned = [&](Value bits) {
+    return b.eq(b.and_(bits, b.cst(COLL_UNIT_BYTES - 1)), b.cst(0));
+  };
   if (hasSlots)
     tile.streamSlots = hasFlag(COLL_ARGS_STREAM_SLOTS);
+  if (putBits)
+    tile.streamSlots = b.and_(tile.streamSlots, isAligned(putBits));
   if (sinkBitsCell)
     sinkBits = b.field(b.i64(), sinkBitsCell, 0);
   if (sinkBits)
     tile.streamAll =
         b.and_(hasFlag(shape.loopSinks ? COLL_ARGS_STREAM_SLOTS
                                        : COLL_ARGS_STREAM_OUT),
-               b.eq(b.and_(sinkBits, b.cst(COLL_UNIT_BYTES - 1)), b.cst(0)));
+               isAligned(putBits ? b.or_(sinkBits, putBits) : sinkBits));
+}
+
+/// From here on code is for the step without the sinks that fall away.
+void StepEmitter::dropSinks() {
+  hasDropped = true;
+  sinkBits = sinkBitsCell = keptCell = putBits = {};
+  if (shape.loopSinks)
+    return;
+  std::vector<PortShape> sinks;
+  sinkNumbers.clear();
+  for (unsigned i = 0; i < shape.sinks.size(); ++i)
+    if (!shape.sinks[i].drops) {
+      sinks.push_back(shape.sinks[i]);
+      sinkNumbers.push_back(i);
+    }
+  shape.sinks = std::move(sinks);
+}
+
+/// What is left of a step without sinks.
+void StepEmitter::awaitPuts() {
+  if (!shape.receivesPut()) {
+    func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
+    return;
+  }
+  Value port = b.at(words, uint64_t(kStepPorts) * 4);
+  Value end = endOf(port, false);
+  Value messages =
+      b.udiv(b.add(bytes, b.sub(sliceBytes, b.cst(1))), sliceBytes);
+  Block *deferred = b.newBlock(), *now = b.newBlock();
+  b.branchIf(b.ne(b.and_(word(port, kPortC), b.cst(kPortDeferred)), b.cst(0)),
+             deferred, now);
+  b.startBlock(deferred);
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  b.setField(b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), messages),
+             seq, offsetof(coll_seq, direct));
+  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
+  b.startBlock(now);
+  Value rc =
+      func::CallOp::create(
+          b, primitives.putWait,
+          ValueRange{inst, block, end,
+                     b.shl(word(words, kStepNumber), b.cst(40)), messages})
+          .getResult(0);
+  func::ReturnOp::create(b, ValueRange{rc});
+}
+
+/// The whole step, in both forms if it has two.
+void StepEmitter::work() {
+  sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
+                     b.cst(COLL_UNIT_BYTES));
+  if (llvm::none_of(shape.sinks, [](const PortShape &p) { return p.drops; }))
+    return slices();
+  Block *whole = b.newBlock(), *rest = b.newBlock();
+  b.branchIf(hasWindow(), rest, whole);
+  b.startBlock(whole);
+  slices();
+  b.startBlock(rest);
+  dropSinks();
+  shape.sinks.empty() ? awaitPuts() : slices();
 }
 
 /// A slot of every channel, and where memory lies.
@@ -362,8 +212,13 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
       if (of.place == PortShape::Scalar)
         return;
       Value pointer = pointerOf(of, port, sinks);
-      if (sinks && of.place != PortShape::Channel && canStream())
-        noteSink(port, pointer);
+      if (sinks && canStream() &&
+          (of.place != PortShape::Channel || of.direct == Port::Put))
+        noteSink(of, port, pointer);
+      if (sinks && index && keptCell) {
+        index = b.field(b.i64(), keptCell, 0);
+        b.setField(b.add(index, b.cst(1)), keptCell, 0);
+      }
       ports.put(sinks, i, index && !sinks ? operandOf(index) : index, pointer);
     };
   };
@@ -379,8 +234,6 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
 }
 
 void StepEmitter::slices() {
-  Value sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
-                           b.cst(COLL_UNIT_BYTES));
   TileOperands tile;
   if (shape.loopSources)
     tile.numSources = word(words, kStepNumSources);
@@ -388,6 +241,8 @@ void StepEmitter::slices() {
     tile.numSinks = word(words, kStepNumSinks);
     if (canStream())
       sinkBitsCell = b.array(b.i64(), b.cst(1));
+    if (hasDropped)
+      keptCell = b.array(b.i64(), b.cst(1));
   }
   std::unique_ptr<PortSet> ports =
       machine.ports(b, shape, variant, tile.numSources, tile.numSinks);
@@ -403,19 +258,35 @@ void StepEmitter::slices() {
   position = head->getArgument(0);
   Value slice = head->getArgument(1);
   progress = b.or_(step, b.shl(b.and_(slice, b.cst(0xffffff)), b.cst(16)));
-  Value current = b.umin(b.sub(bytes, position), sliceBytes);
+  current = b.umin(b.sub(bytes, position), sliceBytes);
+  putBits = {};
   if (sinkBitsCell)
     b.setField(b.cst(0), sinkBitsCell, 0);
+  if (keptCell)
+    b.setField(b.cst(0), keptCell, 0);
   acquireAll(*ports, tile);
+  if (keptCell)
+    tile.numSinks = b.field(b.i64(), keptCell, 0);
   tile.elements = elementBytes() == 1
                       ? current
                       : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
+  Block *stored = nullptr;
+  if (hasDropped && shape.loopSinks) {
+    Block *some = b.newBlock();
+    stored = b.newBlock();
+    b.branchIf(b.ne(tile.numSinks, b.cst(0)), some, stored);
+    b.startBlock(some);
+  }
   if (!shape.token) {
     chooseStores(tile);
     machine.tileLoops(b, shape, variant, functions, tile);
   }
   if (variant.countBytes)
     countBytes(tile);
+  if (stored) {
+    b.branch(stored);
+    b.startBlock(stored);
+  }
   releaseAll();
   Value next = b.add(position, current);
   b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))},
@@ -438,15 +309,15 @@ func::FuncOp StepEmitter::build(StringRef name) {
   Value some = shape.token            ? isFirst
                : variant.vectorCounts ? b.or_(isFirst, hasBytes)
                                       : hasBytes;
-  Block *work = b.newBlock(), *nothing = b.newBlock();
+  Block *begun = b.newBlock(), *nothing = b.newBlock();
   leave = b.newBlock();
-  b.branchIf(some, work, nothing);
+  b.branchIf(some, begun, nothing);
   b.startBlock(nothing);
   func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
   b.startBlock(leave);
   func::ReturnOp::create(b, ValueRange{b.cst(1, b.i32())});
-  b.startBlock(work);
-  slices();
+  b.startBlock(begun);
+  work();
   return fn;
 }
 

@@ -49,7 +49,11 @@ static void printPorts(llvm::raw_ostream &os,
                        const std::vector<PortShape> &ports, bool loop) {
   for (const PortShape &p : ports)
     os << "MCES"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "")
-       << (p.scaledRounded ? "r" : "") << (loop ? "*" : "") << ' ';
+       << (p.direct == Port::None  ? ""
+           : p.direct == Port::Put ? "p"
+                                   : "g")
+       << (p.drops ? "d" : "") << (p.scaledRounded ? "r" : "")
+       << (loop ? "*" : "") << ' ';
 }
 
 std::string StepShape::key() const {
@@ -74,6 +78,8 @@ static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
            buffers[port.loc.buffer].kind == Buffer::Scalar)
     shape.place = PortShape::Scalar;
   shape.type = port.type;
+  shape.direct = port.direct;
+  shape.drops = port.kind == Port::Send && port.direct == Port::Get;
   shape.scaled = port.scaled || port.receivedScaled;
   shape.scaledRounded = port.scaledRounded;
   return shape;
@@ -86,6 +92,8 @@ static bool uniform(const std::vector<PortShape> &ports) {
     if (p.place == PortShape::Scalar)
       return false;
     p.place = ports[0].place;
+    p.direct = ports[0].direct;
+    p.drops = ports[0].drops;
     if (p != ports[0])
       return false;
   }
@@ -104,6 +112,10 @@ static bool isPlainFold(const ValueExpr &expr, unsigned n) {
 }
 
 static void makeLoop(std::vector<PortShape> &ports) {
+  for (const PortShape &p : ports) {
+    ports[0].direct = std::max(ports[0].direct, p.direct);
+    ports[0].drops |= p.drops;
+  }
   ports.resize(1);
   ports[0].place = PortShape::Either;
 }
@@ -115,6 +127,11 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
     shape.sources.push_back(shapeOf(ports[i], buffers));
   for (unsigned i = 0; i < step.numSinks; ++i)
     shape.sinks.push_back(shapeOf(ports[step.numSources + i], buffers));
+  for (unsigned i = 0; i < step.numSinks; ++i)
+    if (ports[0].direct == Port::Put && step.numSources == 1 &&
+        ports[step.numSources + i].kind == Port::Store &&
+        ports[step.numSources + i].loc == ports[0].loc)
+      shape.sinks[i].drops = true;
   shape.token = token;
   shape.type = step.type;
   shape.complete = step.complete;

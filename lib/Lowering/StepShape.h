@@ -28,6 +28,12 @@ struct PortShape {
   ElemType type = ElemType::T;
   bool scaled = false,
        scaledRounded = false; // what premul_sum does to a source
+  // Of a channel: whether its message may go direct; of an Either, not None:
+  // the step's words say whether and how.
+  Port::Direct direct = Port::None;
+  // Sinks that fall away while the step's own buffer lies in a window: what
+  // peers get themselves, and where they put themselves.
+  bool drops = false;
   auto operator<=>(const PortShape &) const = default;
 };
 
@@ -48,6 +54,11 @@ struct StepShape {
   /// to them.
   bool needsFloat() const;
   std::string key() const;
+  /// A receive whose message the sender may store where the step would.
+  bool receivesPut() const {
+    return sources.size() == 1 && !loopSources &&
+           sources[0].direct == Port::Put;
+  }
 };
 
 /// More sinks than this are walked by a loop over pointers instead of being

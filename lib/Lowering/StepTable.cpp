@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace coll::lowering {
 
@@ -31,9 +33,10 @@ private:
   void aliases();
   void variant(const RankProgram &program, Variant which);
   void step(const RankProgram &program, const Step &step, Variant which,
-            uint32_t number);
-  void port(const Port &port, Variant which, uint32_t index);
+            uint32_t number, bool isDeferred);
+  void port(const Port &port, Variant which, uint32_t index, bool isDeferred);
   void blockEnds(const RankProgram &program, const BlockProgram &block);
+  void directEnds(const RankProgram &program, const BlockProgram &block);
 
   const ProgramSet &programs;
   const RankClass &rankClass;
@@ -141,7 +144,8 @@ void TableBuilder::aliases() {
   table.numAliases = index;
 }
 
-void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
+void TableBuilder::port(const Port &port, Variant which, uint32_t index,
+                        bool isDeferred) {
   if (port.kind == Port::Recv || port.kind == Port::Send) {
     push(kPortChannel);
     push(port.end);
@@ -151,7 +155,8 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
       return;
     }
     push(port.loc.part, {FieldRef::PortPart, which, index});
-    push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8);
+    push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8 |
+         (isDeferred ? kPortDeferred : 0));
     return;
   }
   bool inBuffer = port.loc.space == Location::Buffer;
@@ -175,7 +180,7 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index) {
 }
 
 void TableBuilder::step(const RankProgram &program, const Step &step,
-                        Variant which, uint32_t number) {
+                        Variant which, uint32_t number, bool isDeferred) {
   const Port *ports = program.ports.data() + step.firstPort;
   const std::vector<Buffer> &buffers = member.buffers;
   uint32_t numPorts = step.numSources + step.numSinks,
@@ -194,7 +199,7 @@ void TableBuilder::step(const RankProgram &program, const Step &step,
   push(step.numSinks);
   push(step.shift, {FieldRef::StepShift, which, number});
   for (uint32_t i = 0; i < numPorts; ++i)
-    port(ports[i], which, step.firstPort + i);
+    port(ports[i], which, step.firstPort + i, isDeferred && i == 0);
   for (uint32_t i = 0; i < step.numWaits; ++i) {
     const BlockWait &wait = program.waits[step.firstWait + i];
     push(wait.block | (wait.previousRound ? kPreviousRound : 0));
@@ -219,14 +224,126 @@ void TableBuilder::blockEnds(const RankProgram &program,
   push(ends.size());
 }
 
+/// The ends with messages that may go direct: what is posted for them when a
+/// launch begins, and awaited when it ends.
+void TableBuilder::directEnds(const RankProgram &program,
+                              const BlockProgram &block) {
+  struct Entry {
+    uint32_t flags = 0, buffer = 0, step = 0;
+  };
+  std::map<std::pair<bool, uint32_t>, Entry> entries;
+  uint32_t number = table.steps.size();
+  for (const Step &step : block.steps) {
+    for (uint32_t i = 0; i < uint32_t(step.numSources) + step.numSinks; ++i) {
+      const Port &port = program.ports[step.firstPort + i];
+      if (port.direct == Port::None)
+        continue;
+      bool sends = port.kind == Port::Send, puts = port.direct == Port::Put;
+      Entry &entry = entries[{sends, port.end}];
+      entry.flags |= puts ? kEndPuts : kEndGets;
+      entry.step = number;
+      if (puts == sends)
+        continue; // the peer's region
+      assert(
+          (entry.buffer == 0 || entry.buffer == port.loc.buffer + 1u) &&
+          "all puts of a channel go into one buffer, all gets come from one");
+      entry.buffer = port.loc.buffer + 1;
+    }
+    ++number;
+  }
+  for (const auto &[end, entry] : entries) {
+    push(end.second);
+    push((end.first ? kEndSends : 0) | entry.flags);
+    push(entry.buffer);
+    push(entry.step);
+  }
+  push(entries.size());
+}
+
+namespace {
+/// Who touches a region of a launch buffer, by place in a rank's program.
+class RegionUses {
+public:
+  RegionUses(const RankProgram &program, const ProgramMember &member, Rank rank,
+             Variant variant);
+  /// Does the step do nothing but receive a message into a region that nothing
+  /// touches afterwards, and tells nobody that it has? Then its arrival matters
+  /// only when the launch ends.
+  bool isDeferred(const Step &step, uint32_t block, uint32_t index) const;
+
+private:
+  using Region = std::tuple<uint32_t, uint32_t, uint32_t>;
+  Region regionOf(const Location &loc) const {
+    auto alias = aliases.find({loc.buffer, loc.part});
+    auto [buffer, part] =
+        alias == aliases.end()
+            ? std::pair<uint32_t, uint32_t>(loc.buffer, loc.part)
+            : alias->second;
+    return {buffer, part, loc.chunk};
+  }
+  const RankProgram &program;
+  std::map<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>>
+      aliases;
+  std::map<Region, std::vector<std::pair<uint32_t, uint32_t>>> uses;
+  /// By block: from which step on nothing is sent, and no other block waits for
+  /// a step. A message or a signal after the receive puts others in order
+  /// behind it.
+  std::vector<uint32_t> silentFrom;
+};
+} // namespace
+
+RegionUses::RegionUses(const RankProgram &program, const ProgramMember &member,
+                       Rank rank, Variant variant)
+    : program(program) {
+  if (std::none_of(program.ports.begin(), program.ports.end(),
+                   [](const Port &p) { return p.direct == Port::Put; }))
+    return;
+  for (const InplacePair &pair : member.inplacePairs)
+    if (variant == Variant::InPlace && pair.rank == rank)
+      aliases[{pair.bufferB, pair.partB}] = {pair.bufferA, pair.partA};
+  silentFrom.resize(program.blocks.size());
+  for (const BlockWait &wait : program.waits)
+    silentFrom[wait.block] = std::max(silentFrom[wait.block], wait.step + 1);
+  for (uint32_t b = 0; b < program.blocks.size(); ++b)
+    for (uint32_t s = 0; s < program.blocks[b].steps.size(); ++s) {
+      const Step &step = program.blocks[b].steps[s];
+      for (uint32_t i = 0; i < step.numSinks; ++i)
+        if (program.ports[step.firstPort + step.numSources + i].kind ==
+            Port::Send)
+          silentFrom[b] = std::max(silentFrom[b], s + 1);
+      for (uint32_t i = 0; i < uint32_t(step.numSources) + step.numSinks; ++i)
+        if (const Port &port = program.ports[step.firstPort + i];
+            (port.kind == Port::Load || port.kind == Port::Store) &&
+            port.loc.space == Location::Buffer)
+          uses[regionOf(port.loc)].push_back({b, s});
+    }
+}
+
+bool RegionUses::isDeferred(const Step &step, uint32_t block,
+                            uint32_t index) const {
+  const Port &source = program.ports[step.firstPort];
+  if (step.numSources != 1 || step.numSinks != 1 ||
+      source.direct != Port::Put || source.kind != Port::Recv ||
+      index < silentFrom[block])
+    return false;
+  const auto &all = uses.at(regionOf(source.loc));
+  return std::all_of(all.begin(), all.end(), [&](auto use) {
+    return use.first == block && use.second <= index;
+  });
+}
+
 void TableBuilder::variant(const RankProgram &program, Variant which) {
   std::vector<std::pair<uint32_t, uint32_t>> entries;
   uint32_t number = 0;
-  for (const BlockProgram &block : program.blocks) {
+  RegionUses uses(program, member, rankClass.rank, which);
+  for (uint32_t b = 0; b < program.blocks.size(); ++b) {
+    const BlockProgram &block = program.blocks[b];
+    directEnds(program, block);
     blockEnds(program, block);
     entries.push_back({table.words.size(), block.steps.size()});
-    for (const Step &s : block.steps)
-      step(program, s, which, number++);
+    for (uint32_t s = 0; s < block.steps.size(); ++s)
+      step(program, block.steps[s], which, number++,
+           uses.isDeferred(block.steps[s], b, s));
   }
   table.entry[static_cast<unsigned>(which)] = table.words.size();
   for (auto [offset, count] : entries) {

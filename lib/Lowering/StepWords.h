@@ -13,10 +13,14 @@
 //          1, end, part, kPortPut or kPortGet | buffer << 8, or 0: of a message
 //          that may go direct, part and buffer of the region at its owner (put:
 //          the receiver, get: the sender); the chunk is the step's
+//          The kPortDeferred of a put says that nothing but the receive touches
+//          its region from there on: its arrival is awaited at the end
 //   wait   block (kPreviousRound added: of the round before), steps of it that
 //          must have finished
-//   block  just before the first step: the block's receive ends, then their
-//          number
+//   block  just before the first step: the block's ends with messages that may
+//          go direct (end, EndWord, 1 + the buffer of this rank that puts go
+//          to or gets come from, or 0, step), their number, the block's receive
+//          ends, their number
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPWORDS_H
@@ -43,7 +47,14 @@ enum StepWord : uint32_t {
 };
 constexpr uint32_t kPortWords = 4, kPortKind = 0, kPortA = 1, kPortB = 2,
                    kPortC = 3;
-enum DirectWord : uint32_t { kPortPut = 1, kPortGet = 2 };
+enum DirectWord : uint32_t {
+  kPortPut = 1,
+  kPortGet = 2,
+  kPortDirect = kPortPut | kPortGet,
+  kPortDeferred = 1u << 31
+};
+enum EndWord : uint32_t { kEndSends = 1, kEndPuts = 2, kEndGets = 4 };
+constexpr uint32_t kEndWords = 4;
 enum PortWord : uint32_t { kPortMemory = 0, kPortChannel = 1, kPortScalar = 2 };
 constexpr uint32_t kWaitWords = 2, kPreviousRound = 1u << 31;
 constexpr uint32_t kScratch = 0xffff;

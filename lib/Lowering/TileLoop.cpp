@@ -209,8 +209,9 @@ Value TileEmitter::finish(Value value) {
   return value;
 }
 
-/// Slots begin on lines, other memory on 16 bytes where it is streamed to;
-/// wider vectors are then stored in pieces, which the processor joins again.
+/// Slots begin on lines, other memory (what may be a window too) on 16 bytes
+/// where it is streamed to; wider vectors are then stored in pieces, which the
+/// processor joins again.
 void TileEmitter::storeVector(Value vector, Value address,
                               const PortShape &port, unsigned bytes) {
   constexpr unsigned lineBytes = 64, unitBytes = 16;
@@ -219,7 +220,9 @@ void TileEmitter::storeVector(Value vector, Value address,
     b.store(vector, address);
   else
     b.streamStore(vector, address,
-                  std::min(bytes, isSlot ? lineBytes : unitBytes));
+                  std::min(bytes, isSlot && port.direct != Port::Put
+                                      ? lineBytes
+                                      : unitBytes));
 }
 
 void TileEmitter::storeTo(Value pointer, const PortShape &port, Value index,

@@ -422,8 +422,11 @@ bool Arguments::moveBuffers(const coll_call &call) {
     if (pointers[b] + bytesOf(b) < pointers[b])
       return false;
   }
-  if (moved == 0)
+  if (moved == 0) {
+    if (windows && windowsSeen != windows->changes())
+      findWindows();
     return true;
+  }
   // What lies to one another as before overlaps as before: in place or not at
   // all.
   if (!moveTogether) {
@@ -439,7 +442,20 @@ bool Arguments::moveBuffers(const coll_call &call) {
     ends[b] = pointers[b] + bytesOf(b);
     head->bufs[b].ptr = begins[b] = pointers[b];
   }
+  findWindows();
   return true;
+}
+
+/// Which buffers peers may reach. Where parts do not lie one by one they cannot
+/// find their way, nor compare counts that are each rank's own.
+void Arguments::findWindows() {
+  if (!windows || plan.flags & COLL_PLAN_VCOUNTS)
+    return;
+  windowsSeen = windows->changes();
+  for (size_t b = 0; b != buffers.size(); ++b)
+    head->bufs[b].win = head->bufs[b].displ || begins[b] == ends[b]
+                            ? 0
+                            : windows->find(begins[b], ends[b]);
 }
 
 Status Arguments::fill(const coll_call &call) {
@@ -461,6 +477,7 @@ Status Arguments::fill(const coll_call &call) {
   head->flags &= ~uint32_t(COLL_ARGS_IN_PLACE | COLL_ARGS_STREAM_OUT);
   COLL_TRY(fillScalars(call));
   COLL_TRY(fillBuffers(call));
+  findWindows();
   isPlaced =
       isPlain && !call.displ && !(plan.reduces && call.op == COLL_PREMUL_SUM);
   return Status::ok();

@@ -15,6 +15,7 @@
 
 #include "runtime/core/Environment.h"
 #include "runtime/core/Plan.h"
+#include "runtime/core/UserMemory.h"
 
 #include <vector>
 
@@ -46,6 +47,9 @@ public:
             const coll_class &cls, std::span<const uint32_t> words,
             std::span<const uint32_t> maxStepChunks, const RingSizes &rings,
             StreamRules streams);
+
+  /// From now on buffers that lie in this rank's windows are marked as such.
+  void useWindows(const UserMemory &memory) { windows = &memory; }
 
   /// Fills args() for this call, whose dtype and op have been checked.
   /// COLL_INVALID names what is wrong with it.
@@ -82,6 +86,7 @@ private:
                     uint64_t &begin, uint64_t &end);
   Status fillBuffers(const coll_call &call);
   bool moveBuffers(const coll_call &call);
+  void findWindows();
   Status partsExtent(const CallBuffer &buffer, const coll_buf &buf,
                      uint64_t &first, uint64_t &last) const;
   Status checkOverlaps();
@@ -121,6 +126,8 @@ private:
   bool isPlaced = false; ///< *head holds buffers that have been checked
   bool isBulk = false;   ///< no small slots
   bool isShaped = false; ///< *head holds the shape of a call with these
+  const UserMemory *windows = nullptr;
+  uint64_t windowsSeen = 0; ///< UserMemory::changes() when these were found
   coll_dtype shapedDtype = COLL_I8;
   coll_op shapedOp = COLL_SUM;
 };

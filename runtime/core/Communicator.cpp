@@ -124,6 +124,28 @@ Status Communicator::endWith(Status status) noexcept {
   }
 }
 
+/// On the monitor's thread: peers register without this rank's doing anything.
+void Communicator::takeWindow(int peer, uint64_t window, bool isOffer,
+                              Message message) noexcept {
+  if (!isOffer) {
+    // After a failure kernels may still be at it until they see the abort word.
+    if (!isAborted())
+      peerWindows->drop(peer, window);
+    return;
+  }
+  Status status = catchNoMemory(
+      [&] { return peerWindows->add(peer, window, std::move(message)); });
+  if (!status.isOk())
+    info("rank %d's window %llu is not mapped here: %s", peer,
+         (unsigned long long)window, status.text().c_str());
+  std::byte answer{status.isOk()};
+  constexpr uint64_t patienceNs = 10'000'000'000;
+  Status sent = mesh->send(peer, kWindowAnswerKind, window, {&answer, 1}, {},
+                           Deadline::after(patienceNs));
+  if (!sent.isOk() && sent.code() != COLL_PEER_LOST)
+    (void)endWith(std::move(sent));
+}
+
 Status Communicator::close() {
   Status result = status();
   if (!result.isOk())

@@ -24,6 +24,7 @@
 #include "runtime/core/Control.h"
 #include "runtime/core/Environment.h"
 #include "runtime/core/ForkMark.h"
+#include "runtime/core/PeerWindows.h"
 #include "runtime/core/UserMemory.h"
 
 #include <atomic>
@@ -88,6 +89,7 @@ public:
   const Board &board(int peer) const { return boards[size_t(peer)]; }
   LaneBase &lane() { return *laneState; }
   UserMemory &memory() { return userMemory; }
+  const PeerWindows &windows() const { return *peerWindows; }
 
   //===-- Errors ------------------------------------------------------------//
   /// The word for coll_comm_dev.abort; not 0: leave.
@@ -145,18 +147,21 @@ private:
   /// Takes over the error on the board that an abort word names.
   void adopt(int origin) noexcept;
   void record(Error error, int origin) noexcept;
+  void takeWindow(int peer, uint64_t window, bool isOffer,
+                  Message message) noexcept;
 
   Membership membership;
   Environment env;
   const uint64_t waitNs, initNs;
   ForkMark process;
   std::vector<Board> boards;
+  std::unique_ptr<PeerWindows> peerWindows;
   std::unique_ptr<Control> mesh;
   std::unique_ptr<LaneBase> laneState;
   std::atomic<const Error *> firstError{nullptr};
   Error spareError;       ///< when there is no memory for another
   uint64_t numSplits = 0; ///< collective calls of split, the same everywhere
-  UserMemory userMemory;
+  UserMemory userMemory{*this};
 };
 
 } // namespace coll

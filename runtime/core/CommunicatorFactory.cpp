@@ -69,10 +69,15 @@ Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
     error.text = std::move(text);
     self->fail(std::move(error));
   };
+  events.onWindow = [self](int peer, uint64_t window, bool isOffer,
+                           Message message) {
+    self->takeWindow(peer, window, isOffer, std::move(message));
+  };
   events.onError = [self](Status status) {
     // Short of memory, the monitor cannot do its duty; there is no caller.
     (void)self->endWith(std::move(status));
   };
+  comm->peerWindows = std::make_unique<PeerWindows>(comm->size());
   COLL_TRY(Control::create(comm->rank(), std::move(meeting.links),
                            std::move(events), comm->mesh));
   COLL_TRY(createLane(*comm, comm->laneState));

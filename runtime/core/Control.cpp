@@ -118,6 +118,11 @@ void Control::State::deliver(int peer, Frame frame) {
   case GoodbyeKind:
     setState(peer, PeerState::Left);
     return;
+  case kWindowOfferKind:
+  case kWindowDropKind:
+    events.onWindow(peer, frame.key, frame.kind == kWindowOfferKind,
+                    std::move(frame.message));
+    return;
   }
   bool isFull;
   {

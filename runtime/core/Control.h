@@ -37,6 +37,11 @@ inline constexpr size_t kMaxPendingMessages = 4096;
 /// number their own from here.
 inline constexpr uint16_t kFirstLaneKind = 64;
 
+/// Windows: the key is their number. Offers and withdrawals go to onWindow, the
+/// answer (one byte, 1: mapped) into the mailbox.
+inline constexpr uint16_t kWindowOfferKind = 3, kWindowDropKind = 4,
+                          kWindowAnswerKind = 5;
+
 struct Message {
   std::vector<std::byte> bytes;
   std::vector<UniqueFd> fds;
@@ -55,6 +60,9 @@ struct ControlEvents {
   std::function<void(int peer)> onAbort;
   /// The peer is gone without a goodbye.
   std::function<void(int peer, std::string text)> onPeerLost;
+  /// The peer offers memory as a window, or withdraws it (no descriptor).
+  std::function<void(int peer, uint64_t window, bool isOffer, Message message)>
+      onWindow;
   /// The peer broke the protocol, or a system call failed.
   std::function<void(Status status)> onError;
 };

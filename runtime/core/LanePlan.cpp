@@ -198,6 +198,8 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   made->launchArguments = std::make_unique<Arguments>(
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
       lane.comm().rings(), plan.rulesOf(lane));
+  if (!lane.device()) // kernels of devices do not reach peers' memory yet
+    made->launchArguments->useWindows(lane.comm().memory());
 
   uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
                        maxStorageScale(plan.plan(), ranks);
@@ -300,6 +302,7 @@ void Member::fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks) {
   inst.blocks = address(comm.board().blocks());
   inst.consts = address(relocated.data());
   inst.steps = address(relocated.data() + cls.entry[inPlace]);
+  inst.wins = address(comm.windows().table());
   inst.signals = address(signals[inPlace].data());
   inst.nblocks = numBlocks;
   inst.nchannels = ranks.nchannels;

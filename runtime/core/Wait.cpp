@@ -68,6 +68,7 @@ public:
   Status climb();
   uint32_t end(Status status) noexcept;
   Status mismatch(uint32_t wantSig, uint32_t haveSig) const;
+  Status badWindow(uint64_t win) const;
 
 private:
   bool holds() const {
@@ -251,6 +252,16 @@ Status Waiting::mismatch(uint32_t wantSig, uint32_t haveSig) const {
       .withWhere(this->text().where);
 }
 
+Status Waiting::badWindow(uint64_t win) const {
+  return Status::error(COLL_SYSTEM,
+                       "rank %u offers memory that it has not registered, or "
+                       "not as much of it: window %u from byte %llu on",
+                       place.peer, uint32_t(win >> 48),
+                       (unsigned long long)(win & ((uint64_t(1) << 48) - 1)))
+      .withPeer(int(place.peer))
+      .withWhere(text().where);
+}
+
 } // namespace
 } // namespace coll
 
@@ -272,4 +283,10 @@ uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
   Waiting waiting(inst, block, progress);
   return waiting.end(
       catchNoMemory([&] { return waiting.mismatch(want, have); }));
+}
+
+uint32_t coll_kernel_window(const coll_inst *inst, uint32_t block,
+                            uint64_t progress, uint64_t win) {
+  Waiting waiting(inst, block, progress);
+  return waiting.end(catchNoMemory([&] { return waiting.badWindow(win); }));
 }

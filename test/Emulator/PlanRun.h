@@ -96,6 +96,9 @@ uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,
                     uint64_t want, uint32_t how, uint64_t progress);
 uint32_t mismatchOnHost(const coll_inst *inst, uint32_t block,
                         uint64_t progress, uint32_t want, uint32_t have);
+/// Nothing is registered here, so no kernel names a window.
+uint32_t windowOnHost(const coll_inst *inst, uint32_t block, uint64_t progress,
+                      uint64_t win);
 
 } // namespace coll::emu
 

@@ -28,6 +28,8 @@ LoadedObject::load(std::unique_ptr<llvm::MemoryBuffer> object) {
       symbol(&coll_kernel_wait);
   runtime[(*jit)->mangleAndIntern("coll_kernel_mismatch")] =
       symbol(&coll_kernel_mismatch);
+  runtime[(*jit)->mangleAndIntern("coll_kernel_window")] =
+      symbol(&coll_kernel_window);
   runtime[(*jit)->mangleAndIntern("coll_count_bytes")] = symbol(&countBytes);
   if (llvm::Error error = (*jit)->getMainJITDylib().define(
           orc::absoluteSymbols(std::move(runtime))))

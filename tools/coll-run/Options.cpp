@@ -95,6 +95,20 @@ struct Flags {
   cl::opt<bool> csv{"csv",
                     cl::desc("comma-separated values on standard output"),
                     cl::cat(category)};
+  using Registered = RunOptions::Registered;
+  cl::opt<Registered> registered{
+      "registered",
+      cl::ValueOptional,
+      cl::desc("buffers that peers reach directly (coll_mem_alloc)"),
+      cl::values(
+          clEnumValN(Registered::None, "none", "none (the default)"),
+          clEnumValN(Registered::All, "all", "all"),
+          clEnumValN(Registered::In, "in", "all but outputs"),
+          clEnumValN(Registered::Out, "out", "outputs"),
+          clEnumValN(Registered::Even, "even", "those of ranks of even number"),
+          clEnumValN(Registered::All, "", "all")),
+      cl::init(Registered::None),
+      cl::cat(category)};
   cl::opt<bool> pin{"pin",
                     cl::desc("rank r stays on the r-th processor, around"),
                     cl::cat(category)};
@@ -310,6 +324,7 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.warmup = flags.warmup;
   options.check = flags.check != 0;
   options.inPlaceOnly = flags.inPlace;
+  options.registered = flags.registered;
   options.pin = flags.pin;
   options.csv = flags.csv;
   options.countBytes = flags.countBytes;

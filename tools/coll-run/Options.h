@@ -33,6 +33,9 @@ struct RunOptions {
   bool allDtypes = false;  // those that the schedule can have
   bool countBytes = false; // of every launch, instead of timing it
   bool check = true, inPlaceOnly = false, csv = false;
+  /// Whose buffers are from coll_mem_alloc, so that peers reach them.
+  enum class Registered : uint8_t { None, All, In, Out, Even };
+  Registered registered = Registered::None;
   bool pin = false; // rank r on the r-th processor, around
   uint64_t seed = 1;
   double factorOfPremul = 0.5;

@@ -3,7 +3,8 @@
 //
 // For every row and mode: fresh inputs and poisoned outputs, one launch whose
 // outputs are copied to where the parent checks them, some launches to warm up,
-// and the timed ones. Buffers are private memory, as an application's are.
+// and the timed ones. Buffers are private memory, as an application's are, or
+// from coll_mem_alloc, a page behind the start of the window.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,8 @@ public:
 private:
   bool fail(const char *what, coll_status status);
   bool allocate();
+  bool isRegistered(uint32_t b) const;
+  uint8_t *allocateOne(uint32_t b, uint64_t bytes);
   void place(const Row &row, Mode mode);
   void fill(const Row &row, bool share);
   void prepareCall(const Row &row);
@@ -95,21 +98,52 @@ bool RankProcess::allocate() {
     for (uint32_t b = 0; b < job.numBuffers; ++b)
       capacity[b] = std::max(capacity[b], areas.areaBytes[b]);
   }
-  for (uint64_t bytes : capacity) {
-    // A page more than needed: a buffer of no bytes has an address, too.
-    void *p = mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) {
-      snprintf(job.state->results[rank].error, sizeof(RankResult::error),
-               "no %llu bytes of memory",
-               static_cast<unsigned long long>(bytes));
-      job.state->failed.store(1);
+  for (uint32_t b = 0; b < job.numBuffers; ++b) {
+    memory.push_back(allocateOne(b, capacity[b]));
+    if (!memory.back())
       return false;
-    }
-    madvise(p, bytes, MADV_HUGEPAGE);
-    memory.push_back(static_cast<uint8_t *>(p));
   }
   return true;
+}
+
+bool RankProcess::isRegistered(uint32_t b) const {
+  switch (job.options.registered) {
+  case RunOptions::Registered::None:
+    return false;
+  case RunOptions::Registered::All:
+    return true;
+  case RunOptions::Registered::In:
+    return buffer(b).kind != Buffer::Out;
+  case RunOptions::Registered::Out:
+    return buffer(b).kind == Buffer::Out;
+  case RunOptions::Registered::Even:
+    return rank % 2 == 0;
+  }
+  return false;
+}
+
+/// A page more than needed: a buffer of no bytes has an address, too.
+uint8_t *RankProcess::allocateOne(uint32_t b, uint64_t bytes) {
+  constexpr uint64_t page = 4096;
+  if (isRegistered(b)) {
+    void *p = nullptr;
+    coll_status status = coll_mem_alloc(comm, bytes + 2 * page, &p);
+    if (status != COLL_OK) {
+      fail("coll_mem_alloc", status);
+      return nullptr;
+    }
+    return static_cast<uint8_t *>(p) + page;
+  }
+  void *p = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) {
+    snprintf(job.state->results[rank].error, sizeof(RankResult::error),
+             "no %llu bytes of memory", static_cast<unsigned long long>(bytes));
+    job.state->failed.store(1);
+    return nullptr;
+  }
+  madvise(p, bytes, MADV_HUGEPAGE);
+  return static_cast<uint8_t *>(p);
 }
 
 void RankProcess::place(const Row &row, Mode mode) {
@@ -257,8 +291,6 @@ static void stayOnProcessor(Rank rank) {
 int RankProcess::run() {
   if (job.options.pin)
     stayOnProcessor(rank);
-  if (!allocate())
-    return 1;
   coll_config config = COLL_CONFIG_INIT;
   if (coll_status status =
           coll_comm_init(&comm, job.numRanks, &job.id, rank, &config);
@@ -266,6 +298,8 @@ int RankProcess::run() {
     fail("init", status);
     return 1;
   }
+  if (!allocate())
+    return 1;
   bool ok = true;
   for (const Row &r : job.rows)
     for (Mode mode : job.modes)

@@ -36,6 +36,7 @@ enum {
   COLL_MAX_LAUNCH = 3,
   COLL_MAX_SCALARS = 4,
   COLL_MAX_DIMS = 4,   /* of the rank space */
+  COLL_MAX_WINDOWS = 256, /* of a rank; number 0 is none */
   COLL_MAX_BLOCKS = 64 /* of a rank, instances counted */
 };
 enum {
@@ -104,6 +105,11 @@ typedef struct coll_args {
 
 /*===-- a plan on a lane -------------------------------------------------===*/
 
+/* Memory of a peer, as it is mapped here. */
+typedef struct coll_window {
+  uint64_t base, bytes; /* base 0: not mapped */
+} coll_window;
+
 typedef struct coll_inst {
   uint64_t comm;      /* coll_comm_dev */
   uint64_t send_ends; /* coll_end[ninstances][nsend] */
@@ -112,7 +118,7 @@ typedef struct coll_inst {
   uint64_t consts;  /* uint32_t[]: the class's words, relocated for this rank */
   uint64_t steps;   /* uint32_t[program_blocks][2] inside consts: word offset of
                        the first step, number of steps */
-  uint64_t wins;    /* uint64_t[window][peer] */
+  uint64_t wins;    /* coll_window[COLL_MAX_WINDOWS][nranks]: peers' windows */
   uint64_t scratch; /* [ninstances][slots] of scratch_slot_bytes */
   uint64_t
       signals; /* uint64_t[nblocks], 64 bytes apart: steps finished in this
@@ -185,22 +191,28 @@ enum {
 typedef struct coll_seq {
   uint64_t next, seen, published;                   /* bulk */
   uint64_t small_next, small_seen, small_published; /* small */
-  uint64_t direct, launches;
+  uint64_t direct;   /* messages put: sender: stored, receiver: expected */
+  uint64_t launches; /* that may use the channel directly, this one included */
 } coll_seq;
 
 /* In the receiver's memory, written by the sender. */
 typedef struct coll_ring_line {
   uint64_t tail;
   uint32_t sig[COLL_MAX_SLOTS];
-  uint64_t dtail, avail, avail_addr, avail_win;
+  uint64_t dtail;     /* messages put */
+  uint64_t avail;     /* launches for which avail_win and avail_sig stand here */
+  uint64_t avail_win; /* coll_buf.win of what gets come from; 0: use the ring */
+  uint64_t avail_sig;
   uint64_t pad[7];
 } coll_ring_line;
 
 /* In the sender's memory, written by the receiver. */
 typedef struct coll_credit_line {
   uint64_t head, small_head;
-  uint64_t rtr, rtr_addr, rtr_win;
-  uint64_t ack;
+  uint64_t rtr;     /* launches for which rtr_win and rtr_sig stand here */
+  uint64_t rtr_win; /* coll_buf.win of what puts go to; 0: use the ring */
+  uint64_t rtr_sig;
+  uint64_t ack; /* launches whose gets are done */
   uint64_t pad[2];
 } coll_credit_line;
 
@@ -223,6 +235,11 @@ uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block,
  * the communicator. Always returns non-zero. */
 uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
                               uint64_t progress, uint32_t want, uint32_t have);
+
+/* A peer names memory for direct access that it has not registered, or not as
+ * much: ends the communicator. Always returns non-zero. */
+uint32_t coll_kernel_window(const coll_inst *inst, uint32_t block,
+                            uint64_t progress, uint64_t win);
 
 /* What a kernel entry point is. The runtime calls it once per block, block 0 in
  * the caller's thread; it marks coll_block.entered around the call. */
@@ -432,6 +449,7 @@ enum {
 COLL_ASSERT(sizeof(coll_buf) == 32);
 COLL_ASSERT(sizeof(coll_size) == 32);
 COLL_ASSERT(offsetof(coll_args, bufs) == 128);
+COLL_ASSERT(sizeof(coll_window) == 16);
 COLL_ASSERT(sizeof(coll_inst) == 128);
 COLL_ASSERT(sizeof(coll_comm_dev) == 64);
 COLL_ASSERT(sizeof(coll_block) == 64);

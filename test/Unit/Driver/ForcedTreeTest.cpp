@@ -46,6 +46,8 @@ public:
         symbol(&coll_kernel_wait);
     runtime[jit->mangleAndIntern("coll_kernel_mismatch")] =
         symbol(&coll_kernel_mismatch);
+    runtime[jit->mangleAndIntern("coll_kernel_window")] =
+        symbol(&coll_kernel_window);
     llvm::cantFail(jit->getMainJITDylib().define(
         orc::absoluteSymbols(std::move(runtime))));
     llvm::cantFail(jit->addIRModule(

@@ -112,13 +112,13 @@ TEST(Abi, Channels) {
   EXPECT_AT(coll_ring_line, sig, 8);
   EXPECT_AT(coll_ring_line, dtail, 40);
   EXPECT_AT(coll_ring_line, avail, 48);
-  EXPECT_AT(coll_ring_line, avail_addr, 56);
-  EXPECT_AT(coll_ring_line, avail_win, 64);
+  EXPECT_AT(coll_ring_line, avail_win, 56);
+  EXPECT_AT(coll_ring_line, avail_sig, 64);
   EXPECT_AT(coll_credit_line, head, 0);
   EXPECT_AT(coll_credit_line, small_head, 8);
   EXPECT_AT(coll_credit_line, rtr, 16);
-  EXPECT_AT(coll_credit_line, rtr_addr, 24);
-  EXPECT_AT(coll_credit_line, rtr_win, 32);
+  EXPECT_AT(coll_credit_line, rtr_win, 24);
+  EXPECT_AT(coll_credit_line, rtr_sig, 32);
   EXPECT_AT(coll_credit_line, ack, 40);
 }
 

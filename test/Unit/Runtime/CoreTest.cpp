@@ -4,7 +4,6 @@
 #include "runtime/core/Frame.h"
 #include "runtime/core/Sha256.h"
 #include "runtime/core/Text.h"
-#include "runtime/core/UserMemory.h"
 #include "runtime/core/Versioned.h"
 #include "runtime/core/Wire.h"
 
@@ -222,22 +221,6 @@ TEST(Memory, MoreThanTheMachineHasIsRefused) {
   UniqueFd fd;
   Status status = createSealedMemory("coll-test", size_t(1) << 46, fd);
   EXPECT_EQ(status.code(), COLL_NO_MEMORY) << status.text();
-}
-
-TEST(UserMemory, ChecksItsArguments) {
-  UserMemory memory;
-  void *ptr = nullptr;
-  EXPECT_EQ(memory.allocate(0, &ptr).code(), COLL_INVALID);
-  EXPECT_EQ(memory.allocate(SIZE_MAX, &ptr).code(), COLL_NO_MEMORY);
-  ASSERT_TRUE(memory.allocate(100'000, &ptr).isOk());
-  EXPECT_EQ(static_cast<char *>(ptr)[99'999], 0);
-  EXPECT_TRUE(memory.add(ptr, 100'000, -1).isOk());
-  EXPECT_EQ(memory.add(ptr, 100'000, -1).code(), COLL_INVALID); // twice
-  EXPECT_TRUE(memory.remove(ptr).isOk());
-  EXPECT_EQ(memory.remove(ptr).code(), COLL_INVALID);
-  EXPECT_TRUE(memory.free(ptr).isOk());
-  EXPECT_EQ(memory.free(ptr).code(), COLL_INVALID);
-  EXPECT_EQ(memory.add(ptr, 100'000, -1).code(), COLL_INVALID); // unmapped
 }
 
 } // namespace

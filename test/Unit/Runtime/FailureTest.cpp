@@ -220,7 +220,10 @@ TEST_F(FailureTest, NothingIsLeftBehind) {
   for (int i = 0; i != 5; ++i)
     withComms(3, [](int rank, coll_comm *comm) {
       void *ptr;
-      EXPECT_EQ(coll_mem_alloc(comm, 100, &ptr), COLL_OK);
+      // Peers answer before it returns, unless rank 0 is quicker.
+      coll_status status = coll_mem_alloc(comm, 100, &ptr);
+      EXPECT_TRUE(status == COLL_OK || (rank != 0 && status == COLL_ABORTED))
+          << coll_last_error();
       if (rank == 0)
         coll_comm_abort(comm, "over");
       coll_comm_destroy(comm);

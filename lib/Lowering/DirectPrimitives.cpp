@@ -1,0 +1,319 @@
+//===- DirectPrimitives.cpp - Messages without slots ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The direct state machines of docs/Runtime.md, word for word. Both ends count
+// the launches that may use the channel directly (coll_seq.launches).
+//
+// Put.  Receiver, at entry: rtr_win, rtr_sig; rtr = launches (release).
+//   Sender: while rtr < launches: wait (acquire); compare rtr_sig; store into
+//   the window; direct += 1; dtail = direct (release).
+//   Receiver: direct += 1; while dtail < direct: wait (acquire).
+// Get.  Sender, at entry: avail_win, avail_sig; avail = launches (release).
+//   Receiver: while avail < launches: wait (acquire); compare avail_sig; load
+//   from the window; at its end: ack = launches (release).
+//   Sender, at its end: while ack < launches: wait (acquire).
+// A window of 0 says that both ends use the ring in this launch, where every
+// message has its signature; others have that of the launch alone.
+//
+// The words that a peer has posted stay as they are for as long as this end
+// needs them: it posts those of the next launch after this launch's last dtail
+// or ack, or last message in the ring. So they are read again at every message.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Lowering/Primitives.h"
+
+#include "coll/abi.h"
+
+namespace coll::lowering {
+using namespace mlir;
+using Ordering = LLVM::AtomicOrdering;
+
+namespace {
+/// What puts and gets differ in: the line that one end posts on and the other
+/// polls, and its words.
+struct Handshake {
+  uint64_t line, word, win, sig;
+  unsigned state; // of who waits for it
+};
+constexpr Handshake kPut{
+    offsetof(coll_end, credit), offsetof(coll_credit_line, rtr),
+    offsetof(coll_credit_line, rtr_win), offsetof(coll_credit_line, rtr_sig),
+    COLL_STATE_WAIT_CREDIT};
+constexpr Handshake kGet{
+    offsetof(coll_end, line), offsetof(coll_ring_line, avail),
+    offsetof(coll_ring_line, avail_win), offsetof(coll_ring_line, avail_sig),
+    COLL_STATE_WAIT_DATA};
+
+class DirectBuilder {
+public:
+  DirectBuilder(ModuleOp module, const Primitives &p)
+      : b(module.getContext()), module(module), p(p) {}
+  func::FuncOp open(StringRef name, const Handshake &h);
+  func::FuncOp acquire(StringRef name, const Handshake &h,
+                       func::FuncOp fallback);
+  func::FuncOp getRelease();
+  func::FuncOp putPublish();
+  func::FuncOp putWait();
+  func::FuncOp getDone();
+  func::FuncOp getWait();
+
+private:
+  Value seqOf(Value end) {
+    return b.pointerField(end, offsetof(coll_end, seq));
+  }
+  Value launches(Value end) {
+    return b.field(b.i64(), seqOf(end), offsetof(coll_seq, launches));
+  }
+  Value position(Value progress, unsigned state, Value end) {
+    return b.or_(progress, b.or_(b.cst(uint64_t(state) << 60),
+                                 b.field16(end, offsetof(coll_end, peer))));
+  }
+  Value isBulk(Value args) {
+    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+    return b.eq(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())),
+                b.cst(0, b.i32()));
+  }
+  void leaveNull() {
+    func::ReturnOp::create(b,
+                           ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))});
+  }
+  void await(Value inst, Value block, Value word, Value least, Value position,
+             Block *then, llvm::function_ref<void()> leave);
+  void waitFunction(Value inst, Value block, Value word, Value least,
+                    Value position);
+  void ringUnlessDirect(Value args, Value end, const Handshake &h,
+                        Block *direct, llvm::function_ref<void()> ring);
+  Value windowAddress(Value inst, Value block, Value end, Value progress,
+                      Value win, Value offset, Value bytes);
+
+  Builder b;
+  ModuleOp module;
+  const Primitives &p;
+};
+} // namespace
+
+/// Falls through to `then` when *word >= least (acquire).
+void DirectBuilder::await(Value inst, Value block, Value word, Value least,
+                          Value position, Block *then,
+                          llvm::function_ref<void()> leave) {
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *out = b.newBlock();
+  b.branch(poll);
+  b.startBlock(poll);
+  Value have = b.field(b.i64(), word, 0, Ordering::acquire);
+  b.branchIf(b.uge(have, least), then, slow);
+  b.startBlock(slow);
+  Value rc = func::CallOp::create(
+                 b, p.wait,
+                 ValueRange{inst, block, word, b.sub(least, b.cst(1)),
+                            b.cst(COLL_WAIT_ABOVE, b.i32()), position})
+                 .getResult(0);
+  b.branchIf(b.eq(rc, b.cst(0, b.i32())), poll, out);
+  b.startBlock(out);
+  leave();
+}
+
+/// The rest of a function that waits and returns 0, or 1 to leave.
+void DirectBuilder::waitFunction(Value inst, Value block, Value word,
+                                 Value least, Value position) {
+  auto leaveWith = [&](uint64_t rc) {
+    func::ReturnOp::create(b, ValueRange{b.cst(rc, b.i32())});
+  };
+  Block *there = b.newBlock();
+  await(inst, block, word, least, position, there, [&] { leaveWith(1); });
+  b.startBlock(there);
+  leaveWith(0);
+}
+
+func::FuncOp DirectBuilder::open(StringRef name, const Handshake &h) {
+  func::FuncOp fn =
+      beginFunction(b, module, name, {b.ptr(), b.ptr(), b.i32()}, {});
+  Value args = fn.getArgument(0), end = fn.getArgument(1),
+        buffer = fn.getArgument(2);
+  Value launch = b.add(launches(end), b.cst(1));
+  b.setField(launch, seqOf(end), offsetof(coll_seq, launches));
+  Block *post = b.newBlock(), *done = b.newBlock();
+  b.branchIf(b.ne(buffer, b.cst(0, b.i32())), post, done);
+  b.startBlock(post);
+  Value index = b.sub(b.zext(buffer, b.i64()), b.cst(1));
+  Value entry = b.at(b.at(args, offsetof(coll_args, bufs)),
+                     b.mul(index, b.cst(sizeof(coll_buf))));
+  Value line = b.pointerField(end, h.line);
+  b.setField(b.field(b.i64(), entry, offsetof(coll_buf, win)), line, h.win);
+  b.setField(b.field32(args, offsetof(coll_args, sig)), line, h.sig);
+  b.setField(launch, line, h.word, Ordering::release);
+  b.branch(done);
+  b.startBlock(done);
+  func::ReturnOp::create(b);
+  return fn;
+}
+
+/// Base of the window and `offset`, when all `bytes` lie in it.
+Value DirectBuilder::windowAddress(Value inst, Value block, Value end,
+                                   Value progress, Value win, Value offset,
+                                   Value bytes) {
+  Value id = b.lshr(win, b.cst(48));
+  Value at = b.add(b.and_(win, b.cst((uint64_t(1) << 48) - 1)), offset);
+  Block *known = b.newBlock(), *good = b.newBlock(), *bad = b.newBlock();
+  b.branchIf(b.ult(id, b.cst(COLL_MAX_WINDOWS)), known, bad);
+  b.startBlock(known);
+  Value index = b.add(b.mul(id, b.field32(inst, offsetof(coll_inst, nranks))),
+                      b.field16(end, offsetof(coll_end, peer)));
+  Value window = b.at(b.pointerField(inst, offsetof(coll_inst, wins)),
+                      b.mul(index, b.cst(sizeof(coll_window))));
+  Value base = b.field(b.i64(), window, offsetof(coll_window, base));
+  Value size = b.field(b.i64(), window, offsetof(coll_window, bytes));
+  Value fits = b.and_(b.uge(size, at), b.uge(b.sub(size, at), bytes));
+  b.branchIf(b.and_(fits, b.ne(base, b.cst(0))), good, bad);
+  b.startBlock(bad);
+  func::CallOp::create(
+      b, p.badWindow,
+      ValueRange{inst, block, position(progress, COLL_STATE_IDLE, end), win});
+  leaveNull();
+  b.startBlock(good);
+  return LLVM::IntToPtrOp::create(b, b.ptr(), b.add(base, at));
+}
+
+func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
+                                    func::FuncOp fallback) {
+  Type ptr = b.ptr(), i64 = b.i64();
+  func::FuncOp fn = beginFunction(
+      b, module, name, {ptr, b.i32(), ptr, ptr, i64, b.i32(), i64, i64}, {ptr});
+  auto a = fn.getArguments();
+  Value inst = a[0], block = a[1], args = a[2], end = a[3], progress = a[4],
+        sig = a[5], offset = a[6], bytes = a[7];
+  Block *ring = b.newBlock(), *wait = b.newBlock(), *look = b.newBlock(),
+        *compare = b.newBlock(), *differs = b.newBlock(),
+        *direct = b.newBlock();
+  b.branchIf(isBulk(args), wait, ring);
+
+  b.startBlock(ring);
+  SmallVector<Value> operands = {inst, block, args, end, progress};
+  if (fallback.getNumArguments() == 6)
+    operands.push_back(sig);
+  func::ReturnOp::create(
+      b, ValueRange{func::CallOp::create(b, fallback, operands).getResult(0)});
+
+  b.startBlock(wait);
+  Value line = b.pointerField(end, h.line);
+  await(inst, block, b.at(line, h.word), launches(end),
+        position(progress, h.state, end), look, [&] { leaveNull(); });
+  b.startBlock(look);
+  Value win = b.field(b.i64(), line, h.win);
+  b.branchIf(b.eq(win, b.cst(0)), ring, compare);
+  b.startBlock(compare);
+  Value launch = b.field(b.i32(), args, offsetof(coll_args, sig));
+  Value theirs = b.trunc(b.field(b.i64(), line, h.sig), b.i32());
+  b.branchIf(b.eq(theirs, launch), direct, differs);
+  b.startBlock(differs);
+  func::CallOp::create(b, p.mismatch,
+                       ValueRange{inst, block,
+                                  position(progress, COLL_STATE_IDLE, end),
+                                  launch, theirs});
+  leaveNull();
+  b.startBlock(direct);
+  func::ReturnOp::create(b, ValueRange{windowAddress(inst, block, end, progress,
+                                                     win, offset, bytes)});
+  return fn;
+}
+
+/// Branches to `direct` if the peer has posted a window for this launch.
+void DirectBuilder::ringUnlessDirect(Value args, Value end, const Handshake &h,
+                                     Block *direct,
+                                     llvm::function_ref<void()> ring) {
+  Block *bulk = b.newBlock(), *slots = b.newBlock();
+  b.branchIf(isBulk(args), bulk, slots);
+  b.startBlock(bulk);
+  Value win = b.field(b.i64(), b.pointerField(end, h.line), h.win);
+  b.branchIf(b.ne(win, b.cst(0)), direct, slots);
+  b.startBlock(slots);
+  ring();
+  func::ReturnOp::create(b);
+}
+
+func::FuncOp DirectBuilder::getRelease() {
+  func::FuncOp fn =
+      beginFunction(b, module, "coll_get_release", {b.ptr(), b.ptr()}, {});
+  Value args = fn.getArgument(0), end = fn.getArgument(1);
+  Block *direct = b.newBlock();
+  ringUnlessDirect(args, end, kGet, direct, [&] {
+    func::CallOp::create(b, p.recvRelease, ValueRange{args, end});
+  });
+  b.startBlock(direct);
+  func::ReturnOp::create(b);
+  return fn;
+}
+
+func::FuncOp DirectBuilder::putPublish() {
+  func::FuncOp fn = beginFunction(b, module, "coll_put_publish",
+                                  {b.ptr(), b.ptr(), b.i32()}, {});
+  Value args = fn.getArgument(0), end = fn.getArgument(1);
+  Block *direct = b.newBlock();
+  ringUnlessDirect(args, end, kPut, direct, [&] {
+    func::CallOp::create(b, p.sendPublish,
+                         ValueRange{args, end, fn.getArgument(2)});
+  });
+  b.startBlock(direct);
+  Value seq = seqOf(end);
+  Value after =
+      b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), b.cst(1));
+  b.setField(after, seq, offsetof(coll_seq, direct));
+  b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
+             offsetof(coll_ring_line, dtail), Ordering::release);
+  func::ReturnOp::create(b);
+  return fn;
+}
+
+func::FuncOp DirectBuilder::putWait() {
+  func::FuncOp fn =
+      beginFunction(b, module, "coll_put_wait",
+                    {b.ptr(), b.i32(), b.ptr(), b.i64(), b.i64()}, {b.i32()});
+  auto a = fn.getArguments();
+  Value end = a[2], seq = seqOf(end);
+  Value expected =
+      b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), a[4]);
+  b.setField(expected, seq, offsetof(coll_seq, direct));
+  Value word = b.at(b.pointerField(end, offsetof(coll_end, line)),
+                    offsetof(coll_ring_line, dtail));
+  waitFunction(a[0], a[1], word, expected,
+               position(a[3], COLL_STATE_WAIT_DATA, end));
+  return fn;
+}
+
+func::FuncOp DirectBuilder::getDone() {
+  func::FuncOp fn = beginFunction(b, module, "coll_get_done", {b.ptr()}, {});
+  Value end = fn.getArgument(0);
+  b.setField(launches(end), b.pointerField(end, offsetof(coll_end, credit)),
+             offsetof(coll_credit_line, ack), Ordering::release);
+  func::ReturnOp::create(b);
+  return fn;
+}
+
+func::FuncOp DirectBuilder::getWait() {
+  func::FuncOp fn =
+      beginFunction(b, module, "coll_get_wait",
+                    {b.ptr(), b.i32(), b.ptr(), b.i64()}, {b.i32()});
+  auto a = fn.getArguments();
+  Value end = a[2];
+  Value word = b.at(b.pointerField(end, offsetof(coll_end, credit)),
+                    offsetof(coll_credit_line, ack));
+  waitFunction(a[0], a[1], word, launches(end),
+               position(a[3], COLL_STATE_WAIT_CREDIT, end));
+  return fn;
+}
+
+void Primitives::buildDirect(ModuleOp module) {
+  DirectBuilder builder(module, *this);
+  // Whoever owns the region opens: the receiver for puts, the sender for gets.
+  openRecv = builder.open("coll_open_recv", kPut);
+  openSend = builder.open("coll_open_send", kGet);
+  getAcquire = builder.acquire("coll_get_acquire", kGet, recvAcquire);
+  putAcquire = builder.acquire("coll_put_acquire", kPut, sendAcquire);
+  getRelease = builder.getRelease();
+  putPublish = builder.putPublish();
+  putWait = builder.putWait();
+  getDone = builder.getDone();
+  getWait = builder.getWait();
+}
+
+} // namespace coll::lowering

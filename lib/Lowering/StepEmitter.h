@@ -1,0 +1,113 @@
+//===- StepEmitter.h - Emits the function of one shape ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Private to StepBuilder.cpp, which walks slices, and StepPorts.cpp, which
+// knows where they are loaded from and stored to.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_LIB_LOWERING_STEPEMITTER_H
+#define COLL_LIB_LOWERING_STEPEMITTER_H
+
+#include "lib/Lowering/StepBuilder.h"
+
+#include "coll/abi.h"
+#include "lib/Lowering/StepWords.h"
+
+namespace coll::lowering {
+
+class StepEmitter {
+public:
+  StepEmitter(mlir::ModuleOp module, const Machine &machine,
+              const Primitives &primitives, const StepShape &whole,
+              const Variant &variant, const std::vector<Function> &functions)
+      : b(module.getContext()), module(module), machine(machine),
+        primitives(primitives), shape(whole), variant(variant),
+        functions(functions) {
+    for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks})
+      for (PortShape &port : *side)
+        if (!primitives.badWindow) { // no message goes direct
+          port.direct = Port::None;
+          port.drops = false;
+        }
+    for (unsigned i = 0; i < shape.sinks.size(); ++i)
+      sinkNumbers.push_back(i);
+  }
+  mlir::func::FuncOp build(llvm::StringRef name);
+
+private:
+  /// Code for one port, written out or inside a loop over ports.
+  using PortCode =
+      llvm::function_ref<void(Value port, Value index, unsigned number)>;
+  void locate();
+  Value signature();
+  void slices();
+  void work();
+  void dropSinks();
+  void awaitPuts();
+  Value hasWindow();
+  void forKept(Value port, llvm::function_ref<void()> code);
+  Value isDirect(Value port, Port::Direct how) {
+    return b.eq(b.and_(word(port, kPortC), b.cst(kPortDirect)),
+                b.cst(how == Port::Put ? kPortPut : kPortGet));
+  }
+  Value ownBuffer(Value port) {
+    return b.and_(b.lshr(word(port, kPortC), b.cst(8)), b.cst(0xff));
+  }
+  Value putPointer(Value port);
+  void forEachPort(bool sinks, PortCode code);
+  void forChannels(const PortShape &port, Value words,
+                   llvm::function_ref<void()> code);
+  Value pointerOf(const PortShape &shape, Value port, bool sink);
+  Value memoryPointer(Value port, ElemType type);
+  Value channelPointer(const PortShape &p, Value port, bool sink);
+  Value bufferPointer(Value place, Value part);
+  Value endOf(Value port, bool sink);
+  Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
+  Value isChannel(Value port) {
+    return b.eq(b.field(b.i32(), port, kPortKind * 4),
+                b.cst(kPortChannel, b.i32()));
+  }
+  unsigned bytesOfType(ElemType type) {
+    return variant.move ? 1 : bytesOf(resolve(type, variant.dtype));
+  }
+  unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
+  Value operandOf(Value index);
+  void countBytes(const TileOperands &tile);
+  void chooseStores(TileOperands &tile);
+  void noteSink(const PortShape &p, Value port, Value pointer);
+  Value hasFlag(uint32_t flag) {
+    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+    return b.ne(b.and_(flags, b.cst(flag, b.i32())), b.cst(0, b.i32()));
+  }
+  void leaveIfNull(Value pointer);
+  void releaseAll();
+  void acquireAll(PortSet &ports, TileOperands &tile);
+  bool canStream() const {
+    return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
+  }
+
+  Builder b;
+  mlir::ModuleOp module;
+  const Machine &machine;
+  const Primitives &primitives;
+  StepShape shape; // sinks that have fallen away are not in it
+  std::vector<unsigned> sinkNumbers; // which ports its sinks are, written out
+  bool hasDropped = false;
+  const Variant &variant;
+  const std::vector<Function> &functions;
+  mlir::func::FuncOp fn;
+  Value args, inst, block, instance, words, round;
+  Value begin, bytes,
+      elemsOfPart; // of the piece, relative to its part; elements of a part
+  Value sig;       // of the step's messages
+  Value position, progress, sliceBytes, current; // of the slice in the piece
+  // What was stored to, or'ed together: addresses of memory sinks, 1 for those
+  // in scratch, which is read again soon.
+  Value sinkBits, sinkBitsCell; // the cell: where sinks are walked by a loop
+  Value keptCell;               // how many of these have not fallen away
+  Value putBits; // the same of the slots and windows of messages that are put
+  mlir::Block *leave = nullptr;
+};
+
+} // namespace coll::lowering
+#endif // COLL_LIB_LOWERING_STEPEMITTER_H

@@ -1,0 +1,280 @@
+//===- StepPorts.cpp - Where a step loads, stores, sends, receives --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A port of a step is memory of this rank or an end of a channel; the step's
+// words say which. Here a port becomes a pointer to the slice, and what was
+// acquired for that is released again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Lowering/StepEmitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace coll::lowering {
+using namespace mlir;
+
+Value StepEmitter::endOf(Value port, bool sink) {
+  Value count = b.field32(inst, sink ? offsetof(coll_inst, nsend)
+                                     : offsetof(coll_inst, nrecv));
+  Value ends = b.pointerField(inst, sink ? offsetof(coll_inst, send_ends)
+                                         : offsetof(coll_inst, recv_ends));
+  Value index = b.add(b.mul(instance, count), word(port, kPortA));
+  return b.at(ends, b.mul(index, b.cst(sizeof(coll_end))));
+}
+
+void StepEmitter::leaveIfNull(Value pointer) {
+  Block *go = b.newBlock();
+  Value null = LLVM::ZeroOp::create(b, b.ptr());
+  b.branchIf(LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, pointer, null),
+             leave, go);
+  b.startBlock(go);
+}
+
+/// The payload of the next message. In windows it lies where the region does:
+/// parts lie one by one, in chunks as here.
+Value StepEmitter::channelPointer(const PortShape &p, Value port, bool sink) {
+  SmallVector<Value> operands = {inst, block, args, endOf(port, sink),
+                                 progress};
+  func::FuncOp usual = sink ? primitives.sendAcquire : primitives.recvAcquire;
+  auto slot = [&]() -> Value {
+    SmallVector<Value> all(operands);
+    if (!sink)
+      all.push_back(sig);
+    return func::CallOp::create(b, usual, all).getResult(0);
+  };
+  // The region of the other kinds is this rank's own.
+  Port::Direct peers = sink ? Port::Put : Port::Get;
+  auto window = [&]() -> Value {
+    Value part = b.mul(b.mul(word(port, kPortB), elemsOfPart),
+                       b.field32(args, offsetof(coll_args, elem_bytes)));
+    SmallVector<Value> all(operands);
+    all.append({sig, b.add(part, b.add(begin, position)), current});
+    return func::CallOp::create(
+               b, sink ? primitives.putAcquire : primitives.getAcquire, all)
+        .getResult(0);
+  };
+  Value pointer;
+  if (p.direct == Port::None ||
+      (p.place == PortShape::Channel && p.direct != peers)) {
+    pointer = slot();
+  } else if (p.place == PortShape::Channel) {
+    pointer = window();
+  } else {
+    Block *direct = b.newBlock(), *ring = b.newBlock(),
+          *join = b.newBlock({b.ptr()});
+    b.branchIf(isDirect(port, peers), direct, ring);
+    b.startBlock(direct);
+    b.branch(join, window());
+    b.startBlock(ring);
+    b.branch(join, slot());
+    b.startBlock(join);
+    pointer = join->getArgument(0);
+  }
+  leaveIfNull(pointer);
+  return pointer;
+}
+
+/// Of what the sender has put into this rank's own buffer.
+Value StepEmitter::putPointer(Value port) {
+  Value rc = func::CallOp::create(b, primitives.putWait,
+                                  ValueRange{inst, block, endOf(port, false),
+                                             progress, b.cst(1)})
+                 .getResult(0);
+  Block *go = b.newBlock();
+  b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
+  b.startBlock(go);
+  return bufferPointer(ownBuffer(port), word(port, kPortB));
+}
+
+/// Scratch holds one piece, so it starts where the piece starts; buffers hold
+/// whole parts.
+Value StepEmitter::memoryPointer(Value port, ElemType type) {
+  Value place = word(port, kPortA), part = word(port, kPortB);
+  unsigned own = bytesOfType(type), element = elementBytes();
+  auto scaled = [&](Value byteOffset) {
+    return own == element
+               ? byteOffset
+               : b.mul(b.udiv(byteOffset, b.cst(element)), b.cst(own));
+  };
+  auto ifOp = scf::IfOp::create(b, TypeRange{b.ptr()},
+                                b.eq(place, b.cst(kScratch)), true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  Value slots = b.field32(inst, offsetof(coll_inst, scratch_slots)),
+        slotBytes = b.field32(inst, offsetof(coll_inst, scratch_slot_bytes));
+  Value slot = b.add(b.mul(instance, slots), part);
+  Value scratch = b.at(b.pointerField(inst, offsetof(coll_inst, scratch)),
+                       b.mul(slot, slotBytes));
+  scf::YieldOp::create(b, ValueRange{b.at(scratch, scaled(position))});
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, ValueRange{bufferPointer(place, part)});
+  return ifOp.getResult(0);
+}
+
+Value StepEmitter::bufferPointer(Value place, Value part) {
+  Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
+                      b.mul(place, b.cst(sizeof(coll_buf))));
+  Value displ = b.field(b.i64(), buffer, offsetof(coll_buf, displ));
+  auto packed =
+      scf::IfOp::create(b, TypeRange{b.i64()}, b.eq(displ, b.cst(0)), true);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(packed.thenBlock());
+    scf::YieldOp::create(b, ValueRange{b.mul(part, elemsOfPart)});
+    b.setInsertionPointToStart(packed.elseBlock());
+    Value table = LLVM::IntToPtrOp::create(b, b.ptr(), displ);
+    scf::YieldOp::create(
+        b, ValueRange{b.field(b.i64(), b.at(table, b.mul(part, b.cst(8))), 0)});
+  }
+  Value partBytes = b.mul(packed.getResult(0),
+                          b.field32(buffer, offsetof(coll_buf, elem_bytes)));
+  Value offset = b.add(partBytes, b.add(begin, position));
+  return b.at(b.pointerField(buffer, offsetof(coll_buf, ptr)), offset);
+}
+
+Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
+  if (!sink && hasDropped && shape.receivesPut())
+    return putPointer(port);
+  if (p.place == PortShape::Channel)
+    return channelPointer(p, port, sink);
+  if (p.place == PortShape::Memory)
+    return memoryPointer(port, p.type);
+  if (p.place == PortShape::Scalar)
+    return b.at(b.at(args, offsetof(coll_args, scalar)),
+                b.mul(word(port, kPortA), b.cst(8)));
+  Block *channel = b.newBlock(), *memory = b.newBlock(),
+        *join = b.newBlock({b.ptr()});
+  b.branchIf(isChannel(port), channel, memory);
+  b.startBlock(channel);
+  b.branch(join, channelPointer(p, port, sink));
+  b.startBlock(memory);
+  b.branch(join, memoryPointer(port, p.type));
+  b.startBlock(join);
+  return join->getArgument(0);
+}
+
+/// Walks the ports of one side: written out, or as a loop over the table.
+void StepEmitter::forEachPort(bool sinks, PortCode code) {
+  bool loop = sinks ? shape.loopSinks : shape.loopSources;
+  Value numSources = word(words, kStepNumSources);
+  Value first = b.at(words, uint64_t(kStepPorts) * 4);
+  if (sinks)
+    first = b.at(first, b.mul(numSources, b.cst(kPortWords * 4)));
+  if (!loop) {
+    unsigned count = sinks ? shape.sinks.size() : shape.sources.size();
+    for (unsigned i = 0; i < count; ++i)
+      code(b.at(first, uint64_t(sinks ? sinkNumbers[i] : i) * kPortWords * 4),
+           {}, i);
+    return;
+  }
+  Value count = sinks ? word(words, kStepNumSinks) : numSources;
+  Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
+        *after = b.newBlock();
+  b.branch(head, ValueRange{b.cst(0)});
+  b.startBlock(head);
+  Value index = head->getArgument(0);
+  b.branchIf(b.ult(index, count), body, after);
+  b.startBlock(body);
+  Value port = b.at(first, b.mul(index, b.cst(kPortWords * 4)));
+  if (sinks && hasDropped)
+    forKept(port, [&] { code(port, index, 0); });
+  else
+    code(port, index, 0);
+  b.branch(head, ValueRange{b.add(index, b.cst(1))});
+  b.startBlock(after);
+}
+
+/// Runs `code` if the port is a channel; decided here when the shape says so.
+void StepEmitter::forChannels(const PortShape &p, Value port,
+                              llvm::function_ref<void()> code) {
+  if (p.place == PortShape::Memory || p.place == PortShape::Scalar)
+    return;
+  if (p.place == PortShape::Channel)
+    return code();
+  Block *yes = b.newBlock(), *after = b.newBlock();
+  b.branchIf(isChannel(port), yes, after);
+  b.startBlock(yes);
+  code();
+  b.branch(after);
+  b.startBlock(after);
+}
+
+/// Sinks in a loop: those that do not fall away.
+void StepEmitter::forKept(Value port, llvm::function_ref<void()> code) {
+  Block *kept = b.newBlock(), *after = b.newBlock();
+  Value drops;
+  if (shape.receivesPut()) {
+    Value source = b.at(words, uint64_t(kStepPorts) * 4);
+    drops = b.and_(b.eq(word(port, kPortKind), b.cst(kPortMemory)),
+                   b.and_(b.eq(word(port, kPortA), ownBuffer(source)),
+                          b.eq(word(port, kPortB), word(source, kPortB))));
+  } else {
+    drops = b.and_(isChannel(port), isDirect(port, Port::Get));
+  }
+  b.branchIf(drops, after, kept);
+  b.startBlock(kept);
+  code();
+  b.branch(after);
+  b.startBlock(after);
+}
+
+/// Publishes and returns credits: the ends' own business where messages may go
+/// direct.
+void StepEmitter::releaseAll() {
+  Machine::Section section = machine.beginBehind(b);
+  auto choose = [&](const PortShape &p, Value port, Port::Direct peers,
+                    func::FuncOp usual, func::FuncOp direct, ValueRange with) {
+    if (p.direct == Port::None ||
+        (p.place == PortShape::Channel && p.direct != peers)) {
+      func::CallOp::create(b, usual, with);
+    } else if (p.place == PortShape::Channel) {
+      func::CallOp::create(b, direct, with);
+    } else {
+      auto ifOp = scf::IfOp::create(b, isDirect(port, peers), true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(ifOp.thenBlock());
+      func::CallOp::create(b, direct, with);
+      b.setInsertionPointToStart(ifOp.elseBlock());
+      func::CallOp::create(b, usual, with);
+    }
+  };
+  bool receives = llvm::any_of(shape.sources, [](const PortShape &p) {
+    return p.place == PortShape::Channel;
+  });
+  forEachPort(true, [&](Value port, Value, unsigned i) {
+    forChannels(shape.sinks[i], port, [&] {
+      choose(shape.sinks[i], port, Port::Put, primitives.sendPublish,
+             primitives.putPublish, ValueRange{args, endOf(port, true), sig});
+      if (!receives && primitives.fetchToWrite)
+        func::CallOp::create(b, primitives.fetchToWrite,
+                             ValueRange{inst, args, endOf(port, true), bytes});
+    });
+  });
+  if (hasDropped && shape.receivesPut()) {
+    machine.endBehind(b, section);
+    return;
+  }
+  forEachPort(false, [&](Value port, Value, unsigned i) {
+    forChannels(shape.sources[i], port, [&] {
+      choose(shape.sources[i], port, Port::Get, primitives.recvRelease,
+             primitives.getRelease, ValueRange{args, endOf(port, false)});
+    });
+  });
+  machine.endBehind(b, section);
+}
+
+/// Does this rank's buffer of the step lie in a window, in a launch that may go
+/// direct?
+Value StepEmitter::hasWindow() {
+  Value source = b.at(words, uint64_t(kStepPorts) * 4);
+  Value place = shape.receivesPut() ? ownBuffer(source) : word(source, kPortA);
+  Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
+                      b.mul(place, b.cst(sizeof(coll_buf))));
+  Value win = b.field(b.i64(), buffer, offsetof(coll_buf, win));
+  Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+  Value isSmall = b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32()));
+  return b.and_(b.ne(win, b.cst(0)), b.eq(isSmall, b.cst(0, b.i32())));
+}
+
+} // namespace coll::lowering
