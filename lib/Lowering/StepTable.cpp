@@ -156,7 +156,7 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index,
     }
     push(port.loc.part, {FieldRef::PortPart, which, index});
     push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8 |
-         (isDeferred ? kPortDeferred : 0));
+         (isDeferred ? uint32_t(kPortDeferred) : 0));
     return;
   }
   bool inBuffer = port.loc.space == Location::Buffer;
@@ -253,7 +253,7 @@ void TableBuilder::directEnds(const RankProgram &program,
   }
   for (const auto &[end, entry] : entries) {
     push(end.second);
-    push((end.first ? kEndSends : 0) | entry.flags);
+    push((end.first ? uint32_t(kEndSends) : 0) | entry.flags);
     push(entry.buffer);
     push(entry.step);
   }

@@ -13,10 +13,11 @@
 
 namespace coll {
 
-/// Crossovers as measured on two cores; coll-run --tune writes better ones.
+/// Crossovers as measured on two cores; coll-run --tune writes better ones. Two
+/// ranks: by slots both are as fast, in registered memory two shots are best.
 static constexpr std::string_view builtIn = R"(coll-tune 1
 allreduce       2     any     0..32768      std_allreduce_one_shot    auto
-allreduce       2     any     32768..max    std_allreduce_ring        auto
+allreduce       2     any     32768..max    std_allreduce_two_shot    auto
 allreduce       any   any     0..8192       std_allreduce_one_shot    auto
 allreduce       any   any     8192..524288  std_allreduce_two_shot    auto
 allreduce       any   any     524288..max   std_allreduce_ring        auto
