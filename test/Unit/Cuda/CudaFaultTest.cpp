@@ -54,7 +54,7 @@ TEST(CudaFault, AbortReleasesBlocks) {
 }
 
 TEST(CudaFault, AKilledRankIsSeen) {
-  Variables device({{"COLL_DEVICE", "cuda"}});
+  Variables device(std::map<std::string, std::string>{{"COLL_DEVICE", "cuda"}});
   HandPlan plan({ringAllreduce(3)});
   addDeviceKernels(plan);
   auto ends = onProcesses(3, [&](int rank, coll_comm *comm) {

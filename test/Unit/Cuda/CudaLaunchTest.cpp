@@ -22,7 +22,7 @@ TEST(CudaLaunch, RingAllreduceOfHostBuffers) {
 }
 
 TEST(CudaLaunch, InProcesses) {
-  Variables device({{"COLL_DEVICE", "cuda"}});
+  Variables device(std::map<std::string, std::string>{{"COLL_DEVICE", "cuda"}});
   HandPlan plan({ringAllreduce(4)});
   addDeviceKernels(plan);
   onGoodProcesses(4, [&](int rank, coll_comm *comm) {
@@ -152,7 +152,8 @@ TEST(CudaLaunch, PlansThatDoNotFitAreRefused) {
   // 4 processors, 16 blocks of 128 threads each, for the ranks of a device.
   HandPlan plan({ringAllreduce(2, 40)});
   addDeviceKernels(plan);
-  Variables device({{"COLL_DEVICE", "cuda:0"}});
+  Variables device(
+      std::map<std::string, std::string>{{"COLL_DEVICE", "cuda:0"}});
   onThreads(2, [&](int, coll_comm *comm) {
     EXPECT_EQ(allreduce(plan.plan(), comm, 8), COLL_INVALID);
     expectContains(coll_last_error(),

@@ -198,6 +198,6 @@ std::vector<int32_t> DeviceArray::read() {
 
 void coll::test::onDevices(int nranks, const WithComm &body,
                            uint64_t deadlineMs) {
-  Variables device({{"COLL_DEVICE", "cuda"}});
+  Variables device(std::map<std::string, std::string>{{"COLL_DEVICE", "cuda"}});
   onThreads(nranks, body, deadlineMs);
 }
