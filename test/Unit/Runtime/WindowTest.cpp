@@ -38,9 +38,8 @@ uint64_t windowOf(coll_comm *comm, const void *ptr, size_t bytes) {
   return comm->memory().find(begin, begin + bytes);
 }
 
-/// What this rank has mapped of a peer's window. The monitor's thread writes
-/// it: kernels are ordered behind that by the answer that the peer has had,
-/// which goes through sockets that a sanitizer does not see through.
+/// What this rank has mapped of a peer's window. Kernels are ordered behind the
+/// monitor's stores by sockets, which a sanitizer does not see through.
 coll_window mapped(coll_comm *comm, int peer, uint64_t win) {
   const coll_window &window =
       comm->windows()
