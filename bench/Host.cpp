@@ -21,8 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "coll/use_standard.h" // and standard.h, generated
 #include "host.h"              // generated from host.coll
+#include "coll/use_standard.h" // and standard.h, generated
 
 #include <algorithm>
 #include <atomic>

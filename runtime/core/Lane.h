@@ -111,7 +111,7 @@ private:
   uint32_t hostIsa;
   const StreamRules streams;
   std::array<Spinning, kMaxBlocks> spinning;
-  std::atomic<uintptr_t> occupied{0}; ///< by the call with this mark
+  std::atomic<uintptr_t> occupied{0};     ///< by the call with this mark
   std::unique_ptr<DeviceLane> deviceLane; ///< outlives all that lies on it
   Channels links;
   Scratch memory; // outlives the members, which give it back

@@ -35,9 +35,9 @@ enum {
   COLL_MAX_BUFS = 32,
   COLL_MAX_LAUNCH = 3,
   COLL_MAX_SCALARS = 4,
-  COLL_MAX_DIMS = 4,   /* of the rank space */
+  COLL_MAX_DIMS = 4,      /* of the rank space */
   COLL_MAX_WINDOWS = 256, /* of a rank; number 0 is none */
-  COLL_MAX_BLOCKS = 64 /* of a rank, instances counted */
+  COLL_MAX_BLOCKS = 64    /* of a rank, instances counted */
 };
 enum {
   COLL_MAX_SLOT_BYTES = 1 << 30,
@@ -199,8 +199,8 @@ typedef struct coll_seq {
 typedef struct coll_ring_line {
   uint64_t tail;
   uint32_t sig[COLL_MAX_SLOTS];
-  uint64_t dtail;     /* messages put */
-  uint64_t avail;     /* launches for which avail_win and avail_sig stand here */
+  uint64_t dtail; /* messages put */
+  uint64_t avail; /* launches for which avail_win and avail_sig stand here */
   uint64_t avail_win; /* coll_buf.win of what gets come from; 0: use the ring */
   uint64_t avail_sig;
   uint64_t pad[7];

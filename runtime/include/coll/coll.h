@@ -168,7 +168,8 @@ int coll_comm_size(const coll_comm *comm);
  * -----------------------------------------===*/
 
 /* Messages from and to such memory need no copy through slots, in launches that
- * are not small.  Local calls: ranks may differ, and no result depends on it. */
+ * are not small.  Local calls: ranks may differ, and no result depends on it.
+ */
 
 /* Zeroed, page-aligned; freed by coll_mem_free or with the communicator. */
 coll_status coll_mem_alloc(coll_comm *comm, size_t bytes, void **ptr);

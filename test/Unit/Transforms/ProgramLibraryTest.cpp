@@ -105,8 +105,7 @@ TEST_P(ProgramLibrary, RoundTrip) {
 INSTANTIATE_TEST_SUITE_P(
     Files, ProgramLibrary,
     testing::Values("ring.coll", "tree.coll", "hier.coll", "root.coll",
-                    "nvls.coll", "p2p.coll", "pairs.coll",
-                    "standard.coll"),
+                    "nvls.coll", "p2p.coll", "pairs.coll", "standard.coll"),
     [](const testing::TestParamInfo<const char *> &info) {
       return llvm::StringRef(info.param).split('.').first.str();
     });
