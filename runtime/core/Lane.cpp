@@ -109,7 +109,6 @@ void Lane::record(Member &member, const coll_call &call) {
   record.dtype = uint8_t(call.dtype);
   if (member.plan().plan().reduces)
     record.op = uint8_t(call.op);
-  launchSig = args.sig;
   const Member *&before = recorded[record.launch % kBoardRecords];
   if (before == &member) {
     board.enterAgain(record);
@@ -239,9 +238,12 @@ Status Lane::checkPeer(int peer) {
                          peer, communicator.rank())
         .withPeer(peer);
   uint64_t launch = communicator.board().entered();
-  LaunchRecord theirs;
-  if (communicator.board(peer).readLaunch(launch, theirs) == Board::Read::Ok &&
-      theirs.sig != launchSig)
+  // Both from the boards: a device's watch looks while this rank's thread may
+  // be writing the next launch down.
+  LaunchRecord mine, theirs;
+  if (communicator.board().readLaunch(launch, mine) == Board::Read::Ok &&
+      communicator.board(peer).readLaunch(launch, theirs) == Board::Read::Ok &&
+      mine.sig != theirs.sig)
     return Status::error(COLL_MISMATCH, "%s",
                          communicator.describeLaunches(launch, peer).c_str())
         .withPeer(peer);

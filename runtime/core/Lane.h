@@ -142,7 +142,6 @@ private:
   /// What has been said of choices so far.
   std::set<std::string> explained;
   std::vector<size_t> countMemory;
-  uint32_t launchSig = 0; ///< of the launch on the board
   /// Whose texts the board's records hold, in their order.
   std::array<const Member *, kBoardRecords> recorded = {};
   Workers workers; // ended first

@@ -14,7 +14,36 @@ TEST(CudaFault, OtherCountsAreAMismatch) {
   addDeviceKernels(plan);
   onDevices(2, [&](int rank, coll_comm *comm) {
     EXPECT_EQ(allreduce(plan.plan(), comm, rank ? 100 : 200), COLL_MISMATCH);
-    expectContains(errorOf(comm).text, "belongs to another launch");
+    // By a message, or by the record on the board of a rank that is late.
+    expectContains(errorOf(comm).text, "launch 1 differs between ranks");
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaFault, ALateRankIsComparedByItsRecord) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    checkAllreduce(plan.plan(), rank, comm, 8); // connects
+    if (rank == 0) {
+      EXPECT_EQ(allreduce(plan.plan(), comm, 200), COLL_MISMATCH);
+      expectContains(errorOf(comm).text, "launch 2 differs between ranks");
+      return;
+    }
+    // Written down, but for a graph that never runs: no message tells of it.
+    Application application;
+    cuda::Stream stream = application.stream();
+    DeviceArray values(comm, stream, inputOf(rank, 100));
+    Call call;
+    call.in(values.get()).out(values.get()).count(100);
+    ASSERT_EQ(calls::cuStreamBeginCapture_v2(stream, cuda::captureGlobal),
+              cuda::success);
+    EXPECT_EQ(coll_launch(&plan.plan(), call, comm, stream), COLL_OK)
+        << coll_last_error();
+    cuda::Graph graph = nullptr;
+    ASSERT_EQ(calls::cuStreamEndCapture(stream, &graph), cuda::success);
+    EXPECT_EQ(awaitError(comm).status, COLL_MISMATCH);
+    EXPECT_EQ(calls::cuGraphDestroy(graph), cuda::success);
   });
   EXPECT_EQ(standinLeaks(1), 0);
 }
