@@ -71,9 +71,9 @@ static void checkInvariants(const ChunkGraph &graph) {
 static Tree mutate(const Tree &tree, int numRanks, int numParts,
                    std::mt19937_64 &random) {
   if (tree->kind == Node::Leaf) {
-    if (numRanks * numParts == 1 || random() % 3 == 0)
-      return fold({tree, leaf(random() % numParts, random() % numRanks)});
-    return leaf(random() % numParts, random() % numRanks);
+    bool isFold = numRanks * numParts == 1 || random() % 3 == 0;
+    int part = random() % numParts, rank = random() % numRanks;
+    return isFold ? fold({tree, leaf(part, rank)}) : leaf(part, rank);
   }
   auto copy = std::make_shared<Node>(*tree);
   size_t i = random() % copy->operands.size();

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Symmetry.h"
+#include "../InOrder.h"
 #include "Elaborating.h"
 #include "lib/Analysis/SymmetryCells.h"
 
@@ -23,6 +24,7 @@
 using namespace coll;
 using elab::Steps;
 using elab::SymmetryCells;
+using test::inOrder;
 
 namespace {
 class Generator {
@@ -84,7 +86,7 @@ std::string Generator::rank() {
              size;
     return kind < 98 ? size + " - 1 - " + var : std::string("1");
   };
-  return isGrid ? "(" + coord("h", "H") + ", " + coord("r", "N") + ")"
+  return isGrid ? inOrder({"(", coord("h", "H"), ", ", coord("r", "N"), ")"})
                 : "(" + coord("r", "N") + ")";
 }
 
@@ -92,7 +94,7 @@ std::string Generator::rank() {
 std::string Generator::place(bool isSource) {
   static const char *names[] = {"a", "b", "out", "in"};
   std::string name = names[below(isSource ? 4 : 3)];
-  return isGrid ? name + "[" + index('y') + ", " + index('x') + "]"
+  return isGrid ? inOrder({name, "[", index('y'), ", ", index('x'), "]"})
                 : name + "[" + index('x') + "]";
 }
 
@@ -101,25 +103,25 @@ std::string Generator::statement() {
   std::string to = place(false);
   int kind = below(100);
   if (kind < 70)
-    return verb + place(true) + "@" + rank() + " -> " + to + "@" + rank();
+    return inOrder({verb, place(true), "@", rank(), " -> ", to, "@", rank()});
   if (kind < 76)
-    return verb + place(true) + "@" + rank() + " -> " + to + "@all";
+    return inOrder({verb, place(true), "@", rank(), " -> ", to, "@all"});
   if (kind < 82)
-    return "copy " + place(true) + "@" + rank() + " + " + place(true) + "@" +
-           rank() + " -> " + to + "@" + rank();
+    return inOrder({"copy ", place(true), "@", rank(), " + ", place(true), "@",
+                    rank(), " -> ", to, "@", rank()});
   if (kind < 88)
-    return std::string("copy ") + (chance(60) ? "reduce_any(" : "reduce(") +
-           place(true) + "@all) -> " + to + "@" + rank();
+    return inOrder({"copy ", chance(60) ? "reduce_any(" : "reduce(",
+                    place(true), "@all) -> ", to, "@", rank()});
   if (kind < 94)
-    return verb + "a@" + rank() + " -> b@" + rank();
-  return "if " + std::string(chance(50) ? "r == 1" : "N > 2") + " { " + verb +
-         place(true) + "@" + rank() + " -> " + to + "@" + rank() + " }";
+    return inOrder({verb, "a@", rank(), " -> b@", rank()});
+  return inOrder({"if ", chance(50) ? "r == 1" : "N > 2", " { ", verb,
+                  place(true), "@", rank(), " -> ", to, "@", rank(), " }"});
 }
 
 std::string Generator::own() {
   static const char *names[] = {"a", "b", "out"};
-  return std::string(chance(30) ? "reduce " : "copy ") + names[below(3)] +
-         " -> " + names[below(3)] + "\n";
+  return inOrder({chance(30) ? "reduce " : "copy ", names[below(3)], " -> ",
+                  names[below(3)], "\n"});
 }
 
 std::string Generator::body() {
@@ -155,8 +157,9 @@ std::string Generator::region() {
   hasS = chance(50);
   std::string i = turning("r", "N"), j = turning("r", "N");
   std::string send = "send a[" + i + "] to (r + 1) % N ",
-              recv = std::string("recv ") + (chance(50) ? "reduce " : "") +
-                     (chance(50) ? "a" : "b") + "[" + j + "] from (r - 1) % N ";
+              recv = inOrder({"recv ", chance(50) ? "reduce " : "",
+                              chance(50) ? "a" : "b", "[", j,
+                              "] from (r - 1) % N "});
   std::string both = chance(80) ? "group { " + send + recv + "}" : send + recv;
   std::string buffer = chance(30) ? " buffer 1" : "";
   return "on r in all" + buffer + " { " +

@@ -8,6 +8,8 @@
 #ifndef COLL_TEST_UNIT_FRONTEND_SYNTAXGENERATOR_H
 #define COLL_TEST_UNIT_FRONTEND_SYNTAXGENERATOR_H
 
+#include "../InOrder.h"
+
 #include <functional>
 #include <random>
 #include <string>
@@ -27,6 +29,9 @@ public:
 
 private:
   using Rule = std::function<std::string()>;
+  static std::string inOrder(std::initializer_list<std::string> parts) {
+    return test::inOrder(parts);
+  }
 
   unsigned below(unsigned n) { return random() % n; }
   bool spend() { return budget > 0 && budget-- > 0; }
@@ -43,7 +48,7 @@ private:
   std::string list(const Rule &rule, unsigned most = 3) {
     std::string text = rule();
     for (unsigned i = budget ? below(most) : 0; i-- > 0;)
-      text += "," + blank() + rule();
+      text += inOrder({",", blank(), rule()});
     return text;
   }
   std::string name() {
@@ -57,20 +62,22 @@ private:
     std::string text;
     switch (below(9)) {
     case 0:
-      text = name() + "(" + maybe(list([&] { return argument(); })) + ")";
+      text =
+          inOrder({name(), "(", maybe(list([&] { return argument(); })), ")"});
       break;
     case 1:
-      text = pick({"reduce", "size"}) + "(" + list([&] { return argument(); }) +
-             ")";
+      text = inOrder({pick({"reduce", "size"}), "(",
+                      list([&] { return argument(); }), ")"});
       break;
     case 2:
-      text = "(" + expr() + "," + blank() + list([&] { return expr(); }) + ")";
+      text = inOrder(
+          {"(", expr(), ",", blank(), list([&] { return expr(); }), ")"});
       break;
     case 3:
       text = "[" + maybe(list([&] { return expr(); })) + "]";
       break;
     case 4:
-      text = "[" + expr() + " for " + iterators() + "]";
+      text = inOrder({"[", expr(), " for ", iterators(), "]"});
       break;
     case 5:
       text = "(" + expr() + ")";
@@ -88,44 +95,46 @@ private:
     for (unsigned i = budget ? below(3) : 0; i-- > 0;)
       text += flip() ? indices() : " as " + indices();
     if (flip())
-      text += "@" + atom() + (budget ? maybe(indices()) : "");
+      text += inOrder({"@", atom(), budget ? maybe(indices()) : ""});
     return text;
   }
-  std::string unary() { return maybe("-") + maybe("- ") + place(); }
+  std::string unary() { return inOrder({maybe("-"), maybe("- "), place()}); }
   std::string bits() {
     std::string text = unary();
     for (unsigned i = below(3); i-- > 0;)
-      text += blank() +
-              pick({"|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%"}) +
-              blank() + unary();
+      text += inOrder(
+          {blank(), pick({"|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%"}),
+           blank(), unary()});
     return text;
   }
   std::string range() {
     if (below(8) == 0)
       return "..";
-    return bits() +
-           maybe([&] { return " .. " + bits() + maybe(" step " + bits()); });
+    return inOrder({bits(), maybe([&] {
+                      return inOrder(
+                          {" .. ", bits(), maybe(" step " + bits())});
+                    })});
   }
   std::string expr() {
     std::string text;
     for (unsigned i = below(2) + 1; i-- > 0;) {
-      text += maybe("not ") + range();
+      text += inOrder({maybe("not "), range()});
       if (flip())
-        text += blank() + pick({"==", "!=", "<", "<=", ">", ">="}) + blank() +
-                range();
+        text += inOrder({blank(), pick({"==", "!=", "<", "<=", ">", ">="}),
+                         blank(), range()});
       if (i > 0)
-        text += blank() + pick({"and", "or"}) + blank();
+        text += inOrder({blank(), pick({"and", "or"}), blank()});
     }
     if (budget && below(4) == 0)
-      text += " ? " + expr() + " : " + expr();
+      text += inOrder({" ? ", expr(), " : ", expr()});
     return text;
   }
   std::string iterators() {
-    return list([&] { return name() + " in " + expr(); }, 2) +
-           maybe([&] { return " if " + expr(); });
+    return inOrder({list([&] { return inOrder({name(), " in ", expr()}); }, 2),
+                    maybe([&] { return " if " + expr(); })});
   }
   std::string argument() {
-    return expr() + maybe([&] { return " for " + iterators(); });
+    return inOrder({expr(), maybe([&] { return " for " + iterators(); })});
   }
 
   std::string via() {
@@ -134,7 +143,7 @@ private:
   std::string block() {
     std::string text = "{" + blank();
     for (unsigned i = spend() ? below(4) : 0; i-- > 0;)
-      text += statement() + pick({"\n", ";", " "});
+      text += inOrder({statement(), pick({"\n", ";", " "})});
     return text + "}";
   }
   std::string statement() {
@@ -145,45 +154,45 @@ private:
   std::string unlabelled() {
     switch (below(11)) {
     case 0:
-      return "tmp " + name() + maybe(indices()) + maybe(" : accum") +
-             maybe(" = " + place());
+      return inOrder({"tmp ", name(), maybe(indices()), maybe(" : accum"),
+                      maybe(" = " + place())});
     case 1:
-      return "let " + name() + maybe("(a, b)") + " = " + expr();
+      return inOrder({"let ", name(), maybe("(a, b)"), " = ", expr()});
     case 2:
-      return "if " + expr() + block() +
-             maybe([&] { return "else " + block(); }) +
-             maybe([&] { return ""; });
+      return inOrder(
+          {"if ", expr(), block(), maybe([&] { return "else " + block(); })});
     case 3:
-      return "for " + iterators() + block();
+      return inOrder({"for ", iterators(), block()});
     case 4:
       return "group " + block();
     case 5:
-      return "on r in " + expr() + maybe(" buffer " + expr()) + block();
+      return inOrder({"on r in ", expr(), maybe(" buffer " + expr()), block()});
     case 6:
-      return "send " + expr() + " to " + expr() + via();
+      return inOrder({"send ", expr(), " to ", expr(), via()});
     case 7:
       // `recv reduce (x)` has the flag and no call.
-      return "recv " + (flip() ? "reduce " + place() : name()) + " from " +
-             expr();
+      return inOrder(
+          {"recv ", flip() ? "reduce " + place() : name(), " from ", expr()});
     case 8:
-      return name() + "(" + maybe(list([&] { return expr(); })) + ")";
+      return inOrder({name(), "(", maybe(list([&] { return expr(); })), ")"});
     default:
-      return pick({"copy ", "reduce "}) + expr() + " -> " + place() + via();
+      return inOrder(
+          {pick({"copy ", "reduce "}), expr(), " -> ", place(), via()});
     }
   }
   std::string map() {
     std::string text = "{ ";
     for (unsigned i = spend() ? below(4) : 0; i-- > 0;)
       text += flip()   ? pick({"pull ", "staged; ", "protocol ll\n"})
-              : flip() ? name() + maybe(".hop") + " " + map()
+              : flip() ? inOrder({name(), maybe(".hop"), " ", map()})
                        : "channel " + bits() + " ";
     return text + "}";
   }
   std::string clause() {
     switch (below(6)) {
     case 0:
-      return pick({"in", "out"}) + maybe(" residual") + maybe("[all, 2]") +
-             maybe("@root");
+      return inOrder({pick({"in", "out"}), maybe(" residual"),
+                      maybe("[all, 2]"), maybe("@root")});
     case 1:
       return "arg w : " + pick({"elem", "row", "scalar"});
     case 2:
@@ -191,38 +200,41 @@ private:
     case 3:
       return "require same(" + pick({"in", "w"}) + ")";
     default:
-      return pick({"ensure ", "inplace ", "size "}) + range() +
-             " == " + range() + maybe([&] { return " for " + iterators(); });
+      return inOrder({pick({"ensure ", "inplace ", "size "}), range(), " == ",
+                      range(), maybe([&] { return " for " + iterators(); })});
     }
   }
   std::string declaration() {
     std::string doc = maybe("/// What for.\n///\n/// And why.\n");
     switch (below(5)) {
     case 0: {
-      std::string text = doc + "contract " + name() + maybe("(a, b)") + " {\n";
+      std::string text =
+          inOrder({doc, "contract ", name(), maybe("(a, b)"), " {\n"});
       for (unsigned i = below(5); i-- > 0;)
-        text += clause() + pick({"\n", ";", " "});
+        text += inOrder({clause(), pick({"\n", ";", " "})});
       return text + "}\n";
     }
     case 1:
-      return doc + "def " + name() + "(" +
-             maybe("ranks g[n], chunks a[n, 2], k, chunks b, ranks h") + ")" +
-             maybe(" where " + list([&] { return expr(); })) + block() + "\n";
+      return inOrder({doc, "def ", name(), "(",
+                      maybe("ranks g[n], chunks a[n, 2], k, chunks b, ranks h"),
+                      ")", maybe(" where " + list([&] { return expr(); })),
+                      block(), "\n"});
     case 2:
-      return doc + "fn " + name() + "(x: elem, y: row) = " + bits() + "\n";
+      return inOrder(
+          {doc, "fn ", name(), "(x: elem, y: row) = ", bits(), "\n"});
     case 3:
-      return doc + "let " + name() + maybe("(x)") + " = " + expr() + "\n";
+      return inOrder({doc, "let ", name(), maybe("(x)"), " = ", expr(), "\n"});
     default: {
       std::string text =
-          doc + "schedule s(ranks " + pick({"N", "(M, G)"}) +
-          maybe(", launch root in all, K = 8, J") +
-          ") : " + pick({"reduce", "allreduce"}) + maybe("(root)") +
-          maybe(" where " + list([&] { return expr(); })) + " {\n";
-      text += maybe("chunks " + list([&] { return expr(); }) +
-                    maybe(" by row") + "\n");
+          inOrder({doc, "schedule s(ranks ", pick({"N", "(M, G)"}),
+                   maybe(", launch root in all, K = 8, J"),
+                   ") : ", pick({"reduce", "allreduce"}), maybe("(root)"),
+                   maybe(" where " + list([&] { return expr(); })), " {\n"});
+      text += maybe(inOrder(
+          {"chunks ", list([&] { return expr(); }), maybe(" by row"), "\n"}));
       for (unsigned i = below(5); i-- > 0;)
         text += statement() + "\n";
-      return text + maybe([&] { return "map " + map(); }) + "}\n";
+      return inOrder({text, maybe([&] { return "map " + map(); }), "}\n"});
     }
     }
   }

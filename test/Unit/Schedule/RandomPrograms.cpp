@@ -88,7 +88,8 @@ ChunkGraph Generator::run() {
   const uint32_t parts = 1 + below(2);
   in = graph.in(parts);
   out = graph.out(parts);
-  a = graph.tmp(1 + below(2), chance(20) ? ElemType::F32 : ElemType::T);
+  const uint32_t more = below(2);
+  a = graph.tmp(1 + more, chance(20) ? ElemType::F32 : ElemType::T);
   for (Rank r = 0; r < ranks; ++r)
     for (uint32_t p = 0; p < parts; ++p)
       for (uint32_t c = 0; c < chunks; ++c)
@@ -232,10 +233,14 @@ ProgramSet Blocks::run() {
   }
   for (uint32_t n = 2 + below(4); n > 0; --n) {
     Rank rank = below(ranks);
-    if (ranks > 1 && below(2))
+    if (ranks > 1 && below(2)) {
       addMessage(rank);
-    else
-      add(rank, below(rankOf(rank).blocks.size()), source(rank), sink(rank));
+      continue;
+    }
+    const uint32_t block = below(rankOf(rank).blocks.size());
+    // First what is loaded: what is there, most of the time.
+    Port from = source(rank), to = sink(rank);
+    add(rank, block, from, to);
   }
   return std::move(programs);
 }
