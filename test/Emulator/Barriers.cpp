@@ -8,9 +8,15 @@
 
 namespace coll::emu {
 
-/// All that any of them did is before all that any does next.
-void MachineState::order(const std::vector<Thread *> &threads) {
+/// All that any of them did is before all that any of the threads does next;
+/// those that passed learn nothing.
+void MachineState::order(const std::vector<Thread *> &threads,
+                         const std::vector<Released> &passed) {
   auto joined = std::make_shared<Times>();
+  for (const Released &one : passed) {
+    raise(*joined, one.base);
+    raise(*joined, one.slot, one.time);
+  }
   const Times *before = nullptr;
   for (Thread *thread : threads) {
     if (thread->base.get() != before)
@@ -27,11 +33,13 @@ void MachineState::order(const std::vector<Thread *> &threads) {
 
 void MachineState::completeBarrier(Meeting &meeting) {
   std::vector<Thread *> threads = std::move(meeting.arrived);
+  std::vector<Released> passed = std::move(meeting.passed);
   meeting.arrived.clear();
+  meeting.passed.clear();
   meeting.expected = 0;
   meeting.result = meeting.votes;
   meeting.votes = 0;
-  order(threads);
+  order(threads, passed);
   for (Thread *thread : threads)
     unblock(*thread);
   idle = 0;
@@ -57,16 +65,20 @@ void MachineState::barrier(uint32_t id, uint32_t count, bool isAligned,
              "threads of one warp meet at two places\n  " +
                  describe(*other, other->site) + "\n  " +
                  describe(*self, site));
-  if (!meeting.arrived.empty() && meeting.expected != expected)
+  if (meeting.expected && meeting.expected != expected)
     report(ReportKind::DivergentBarrier, meeting.site, site,
            "threads expect " + std::to_string(meeting.expected) + " and " +
                std::to_string(expected) + " at one barrier\n  " +
                describe(*self, site));
   meeting.site = site;
   meeting.expected = expected;
-  meeting.arrived.push_back(self);
+  meeting.isOfAll = !count;
+  if (waits)
+    meeting.arrived.push_back(self);
+  else
+    meeting.passed.push_back({self->base, self->slot, self->time++});
   meeting.votes += vote;
-  bool isComplete = meeting.arrived.size() >= expected;
+  bool isComplete = meeting.arrived.size() + meeting.passed.size() >= expected;
   if (!isComplete && block.alive < block.numThreads && !count &&
       meeting.arrived.size() == block.alive) {
     report(ReportKind::DivergentBarrier, site, 1,
@@ -149,6 +161,10 @@ uint64_t MachineState::exchange(uint32_t kind, uint32_t mask, uint64_t value,
     exchange.waiting.push_back(self);
     block();
   }
+  if (kind == kShuffle && lane < 32 && !(mask >> lane & 1))
+    report(ReportKind::DivergentBarrier, site, 2,
+           "a shuffle reads lane " + std::to_string(lane) +
+               ", which its mask leaves out\n  " + describe(*self, site));
   uint64_t result = resultOf(exchange, kind, value, own, lane, isValid);
   exchange.taken &= ~(1u << own);
   if (!exchange.taken)

@@ -144,6 +144,89 @@ TEST(Block, ShufflesExchangeValues) {
   EXPECT_EQ(result.failed, 0u) << result.firstReport;
   EXPECT_EQ(result.outcomes.begin()->first[0], 31u ^ 5u);
 }
+/// A sum of all threads, as functions over rows make it: shuffles in each warp,
+/// then shared memory, a barrier, and all warps' sums by every warp.
+std::string rowSum(const std::string &between) {
+  std::string text = "  %s0 = uitofp i32 %tid to float\n";
+  for (int step = 0; step < 5; ++step) {
+    std::string from = std::to_string(step), to = std::to_string(step + 1);
+    text += "  %o" + from +
+            " = call float @llvm.nvvm.shfl.sync.bfly.f32(i32 -1, float %s" +
+            from + ", i32 " + std::to_string(16 >> step) + ", i32 31)\n  %s" +
+            to + " = fadd float %s" + from + ", %o" + from + "\n";
+  }
+  return text +
+         "  %warp = lshr i64 %tid64, 5\n"
+         "  %own = getelementptr float, ptr addrspace(3) @tile, i64 %warp\n"
+         "  %lane = and i32 %tid, 31\n"
+         "  %is0 = icmp eq i32 %lane, 0\n"
+         "  br i1 %is0, label %put, label %meet\nput:\n"
+         "  store float %s5, ptr addrspace(3) %own\n"
+         "  br label %meet\nmeet:\n" +
+         between +
+         "  %second = getelementptr float, ptr addrspace(3) @tile, i64 1\n"
+         "  %a = load float, ptr addrspace(3) @tile\n"
+         "  %b = load float, ptr addrspace(3) %second\n"
+         "  %sum = fadd float %a, %b\n"
+         "  %root = call float @llvm.sqrt.f32(float %sum)\n"
+         "  %q = fdiv float %sum, %root\n"
+         "  %i = fptoui float %sum to i64\n"
+         "  br i1 %first, label %keep, label %end\nkeep:\n"
+         "  store i64 %i, ptr %out\n"
+         "  store float %q, ptr %out1\n"
+         "  br label %end\nend:\n";
+}
+TEST(Block, ARowIsSummedByShufflesAndSharedMemory) {
+  LitmusResult result = runBlock(rowSum(barrier));
+  EXPECT_EQ(result.failed, 0u) << result.firstReport;
+  ASSERT_EQ(result.outcomes.size(), 1u);
+  EXPECT_EQ(result.outcomes.begin()->first[0], 64u * 63 / 2);
+  EXPECT_EQ(runBlock(rowSum("")).failed, 10u); // a shuffle orders no memory
+}
+TEST(Block, AShuffleStaysInItsMask) {
+  expectReport("  %v = uitofp i32 %tid to float\n"
+               "  %low = icmp ult i32 %tid, 16\n"
+               "  br i1 %low, label %go, label %end\ngo:\n"
+               "  %o = call float @llvm.nvvm.shfl.sync.down.f32(i32 65535, "
+               "float %v, i32 8, i32 31)\n"
+               "  br label %end\nend:\n",
+               "divergent-barrier", 32);
+}
+TEST(Block, NamedBarriersMeetSomeThreads) {
+  // The upper warp brings, and goes on; the lower one waits and takes.
+  auto body = [](const std::string &bring, const std::string &take) {
+    return "  %own = getelementptr i32, ptr addrspace(3) @tile, i64 %tid64\n"
+           "  %up = icmp uge i32 %tid, 32\n"
+           "  br i1 %up, label %bring, label %take\nbring:\n"
+           "  store i32 %tid, ptr addrspace(3) %own\n" +
+           bring + "  br label %end\ntake:\n" + take +
+           "  %its = getelementptr i32, ptr addrspace(3) %own, i64 32\n"
+           "  %v = load i32, ptr addrspace(3) %its\n"
+           "  br label %end\nend:\n";
+  };
+  const std::string arrive = "  call void @llvm.nvvm.barrier.cta.arrive."
+                             "aligned.count(i32 1, i32 64)\n",
+                    sync = "  call void @llvm.nvvm.barrier.cta.sync.aligned."
+                           "count(i32 1, i32 64)\n";
+  LitmusResult result = runBlock(body(arrive, sync));
+  EXPECT_EQ(result.failed, 0u) << result.firstReport;
+  EXPECT_EQ(runBlock(body("", "")).failed, 10u);
+  // What is done after an arrival is not before the others go on.
+  std::string late = "  store i32 %tid, ptr addrspace(3) %own\n";
+  EXPECT_EQ(runBlock(body(arrive + late, sync)).failed, 10u);
+}
+TEST(Block, WhatChipsApproximateIsRefused) {
+  for (const char *text :
+       {"  %v = call float @llvm.nvvm.rsqrt.approx.f(float 2.0)\n",
+        "  %v = call float @llvm.exp2.f32(float 2.0)\n",
+        "  %w = uitofp i32 %tid to float\n"
+        "  %v = fmul contract float %w, %w\n"}) {
+    Litmus litmus;
+    litmus.code = kernels({text});
+    litmus.kernels = 1;
+    EXPECT_NE(run(litmus).error, "") << text;
+  }
+}
 TEST(Block, WhatNobodyWillWriteIsADeadlock) {
   expectReport("  br label %poll\npoll:\n"
                "  %f = load atomic i32, ptr %y acquire, align 4\n"

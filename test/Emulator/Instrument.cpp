@@ -185,6 +185,36 @@ static std::string onSwap(AtomicCmpXchgInst &swap, uint32_t site) {
   return "";
 }
 
+/// What a chip computes in another way than a host, so that bits would differ:
+/// approximations, and operations that may be fused or not.
+static std::string notExact(const Instruction &inst) {
+  if (auto *math = dyn_cast<FPMathOperator>(&inst)) {
+    FastMathFlags flags = math->getFastMathFlags();
+    if (flags.allowContract() || flags.approxFunc() || flags.allowReassoc() ||
+        flags.allowReciprocal())
+      return "an operation that a chip may round otherwise than a host";
+  }
+  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  if (!call)
+    return "";
+  switch (call->getIntrinsicID()) {
+  case Intrinsic::exp:
+  case Intrinsic::exp2:
+  case Intrinsic::exp10:
+  case Intrinsic::log:
+  case Intrinsic::log2:
+  case Intrinsic::log10:
+  case Intrinsic::pow:
+  case Intrinsic::sin:
+  case Intrinsic::cos:
+  case Intrinsic::tan:
+  case Intrinsic::tanh:
+    return "a function that chips approximate";
+  default:
+    return "";
+  }
+}
+
 static std::string onCall(CallInst &call, uint32_t site) {
   if (call.isInlineAsm())
     return lowerPtx(&call, site);
@@ -214,6 +244,8 @@ static std::string onCall(CallInst &call, uint32_t site) {
 }
 
 static std::string onInstruction(Instruction &inst, ModuleSlotTracker &slots) {
+  if (std::string error = notExact(inst); !error.empty())
+    return error + ": " + textOf(inst, slots);
   if (!isa<LoadInst, StoreInst, FenceInst, AtomicRMWInst, AtomicCmpXchgInst,
            CallInst>(inst))
     return "";

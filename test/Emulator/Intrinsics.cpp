@@ -218,6 +218,9 @@ std::string lowerIntrinsic(CallInst *call, uint32_t site) {
     isKnown = true;
   } else if (name == "activemask") {
     result = h.call("emuRegister", h.b.getInt32Ty(), {h.i32(kActiveMask)});
+  } else if (name.contains(".approx")) {
+    return "an approximation, whose bits are the chip's own (exact: sqrt.rn, "
+           "div.rn)";
   } else {
     result = lowerMath(h, call, name);
   }

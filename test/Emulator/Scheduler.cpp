@@ -142,7 +142,8 @@ void MachineState::finish(Thread &thread) {
   idle = 0;
   --block.alive;
   for (Meeting &meeting : block.barriers)
-    if (!meeting.arrived.empty() && meeting.arrived.size() == block.alive &&
+    if (meeting.isOfAll && !meeting.arrived.empty() &&
+        meeting.arrived.size() == block.alive &&
         meeting.expected > block.alive) {
       report(ReportKind::DivergentBarrier, meeting.site, thread.site,
              "a thread has ended while others of its block wait at a barrier\n"

@@ -93,7 +93,8 @@ public:
   void barrier(uint32_t id, uint32_t count, bool isAligned, bool waits,
                uint32_t site, bool vote = false);
   void completeBarrier(Meeting &meeting);
-  void order(const std::vector<Thread *> &threads);
+  void order(const std::vector<Thread *> &threads,
+             const std::vector<Released> &passed = {});
   uint64_t exchange(uint32_t kind, uint32_t mask, uint64_t value, uint32_t lane,
                     uint32_t clamp, uint32_t site, bool &isValid);
 };

@@ -67,7 +67,9 @@ struct Thread {
 
 /// Threads that meet at a barrier of a block, or of a warp.
 struct Meeting {
-  std::vector<Thread *> arrived;
+  std::vector<Thread *> arrived; // and wait
+  std::vector<Released> passed;  // of those that arrived and went on
+  bool isOfAll = false;          // of the block
   uint32_t site = 0, expected = 0;
   uint32_t votes = 0, result = 0; // threads that brought true
 };
