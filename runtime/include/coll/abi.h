@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 enum {
-  COLL_ABI = 2,
+  COLL_ABI = 3,
   COLL_UNIT_BYTES = 16,
   COLL_MAX_SLOTS = 8,
   COLL_MAX_BUFS = 32,
@@ -105,9 +105,23 @@ typedef struct coll_args {
 
 /*===-- a plan on a lane -------------------------------------------------===*/
 
-/* Memory of a peer, as it is mapped here. */
+/* Memory of a peer, as it is mapped here. A device's table has the rank's own
+ * windows too: multicast is looked up for every rank.
+ *
+ * `multicast` is an address in a multicast range that is mapped on this rank's
+ * device (CUDA: an object whose members are all ranks of the communicator, each
+ * once and each on a device of its own). It stands for `base` of this window,
+ * and at the same time for one place of every other rank: places of two ranks
+ * stand together exactly when window.multicast + offset is the same for both,
+ * and different objects have different addresses. So a kernel makes sure of
+ * what it uses: a multimem instruction is for an address that the places of all
+ * ranks have in common. 0: the window is in no such object. Modulo 16 it is
+ * what base is. It is set before the peer hears that its window is known here,
+ * as base is, and stays until the window is gone. */
 typedef struct coll_window {
   uint64_t base, bytes; /* base 0: not mapped */
+  uint64_t multicast;
+  uint64_t reserved;
 } coll_window;
 
 typedef struct coll_inst {
@@ -123,7 +137,8 @@ typedef struct coll_inst {
   uint64_t
       signals; /* uint64_t[nblocks], 64 bytes apart: steps finished in this
                   launch; the runtime clears them before it starts the blocks */
-  uint64_t multicast;
+  uint64_t multicast; /* not 0: windows may have multicast addresses; 0: the
+                         kernel looks at none */
   uint32_t nblocks; /* program_blocks * ninstances: block b is program block b %
                        program_blocks of instance b / program_blocks */
   uint32_t nchannels;
@@ -449,7 +464,7 @@ enum {
 COLL_ASSERT(sizeof(coll_buf) == 32);
 COLL_ASSERT(sizeof(coll_size) == 32);
 COLL_ASSERT(offsetof(coll_args, bufs) == 128);
-COLL_ASSERT(sizeof(coll_window) == 16);
+COLL_ASSERT(sizeof(coll_window) == 32);
 COLL_ASSERT(sizeof(coll_inst) == 128);
 COLL_ASSERT(sizeof(coll_comm_dev) == 64);
 COLL_ASSERT(sizeof(coll_block) == 64);

@@ -45,7 +45,7 @@ coll_window mapped(coll_comm *comm, int peer, uint64_t win) {
       comm->windows()
           .table()[(win >> 48) * uint64_t(comm->size()) + uint64_t(peer)];
   uint64_t base = __atomic_load_n(&window.base, __ATOMIC_ACQUIRE);
-  return {base, __atomic_load_n(&window.bytes, __ATOMIC_RELAXED)};
+  return {base, __atomic_load_n(&window.bytes, __ATOMIC_RELAXED), 0, 0};
 }
 
 /// A file in memory, mapped shared, as an application has it.
