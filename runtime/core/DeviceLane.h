@@ -33,6 +33,8 @@ public:
   /// checks that all blocks fit it at a time.
   virtual Status load(Member &member) = 0;
   virtual void forget(const Member &member) noexcept = 0;
+  /// What the first launch with this kernel would load.
+  virtual Status prepare(Member &member, const coll_device_kernel &kernel) = 0;
   /// Copies the member's ends, all complete, to the device.
   virtual Status connect(Member &member) = 0;
 

@@ -175,6 +175,8 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   COLL_TRY(occupancy.check(plan.name, "prepared"));
   COLL_TRY(enter(plan, call));
   Member &member = *last.member;
+  if (deviceLane)
+    COLL_TRY(deviceLane->prepare(member, *last.deviceKernel));
   if (member.isConnected())
     return Status::ok();
   COLL_TRY(communicator.failWith(links.offer(member.channels())));

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the schedules of one standard contract on local processes, every element checked.
 
-usage: matrix.py CONTRACT [--all]
+usage: matrix.py LIBRARY CONTRACT [--all] [--device FOLDER]
 
 The quick tier takes each rank count with every dtype, each with every op, and every
 (dtype, op) once; --all takes the full product, and other schedules of the contract too.
+
+--device: on CUDA devices, by way of the libcuda.so.1 in FOLDER, in processes; --all also
+as threads that share one, replayed from graphs.
 """
 
+import os
 import subprocess
 import sys
 
@@ -36,12 +40,13 @@ CONTRACTS = {
 }
 
 
-def run(library, schedule, ranks, arguments):
+def run(library, schedule, ranks, arguments, environment=None):
     file, *rest = schedule.split()
     name, entry = file.split(":")
     command = ["coll-run", f"{library}/{name}.coll:{entry}", "--ranks", str(ranks), "-n", "1",
                "-w", "0", "-r", "all", "--csv", *rest, *arguments]
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = subprocess.run(command, capture_output=True, text=True,
+                            env={**os.environ, **(environment or {})})
     lines = result.stdout.splitlines()[1:]
     wrong = [line for line in lines if not line.endswith(",0")]
     if result.returncode != 0 or wrong or not lines:
@@ -67,8 +72,42 @@ def variants(contract, reduces, everything):
             yield ranks, ["-d", "f32,bf16", "-o", "sum", "--counts", LARGE]
 
 
+def deviceVariants(reduces, everything):
+    """The same on devices: ranks, number of devices, arguments."""
+    # An assembler's work is of no use to a driver that takes bitcode.
+    base = ["--device", "cuda", "--ptxas", "none"]
+    if not reduces:
+        types = ["-d", "i8,f32" if everything else "i8"]
+    elif everything:
+        types = ["-d", "all", "-o", "all"]
+    else:
+        types = ["-d", "f32,bf16,f64,i8", "-o", "sum"]
+    yield 3, 3, [*base, *types, "--counts", COUNTS]
+    if not everything:
+        return
+    few = ["-d", "f32,f16" if reduces else "f32", "--counts", "1,30011"]
+    yield 2, 2, [*base, *few]
+    yield 4, 1, [*base, *few, "--as-threads", "-G", "2"]
+
+
+def runOnDevices(library, contract, everything, folder):
+    schedules, reduces = CONTRACTS[contract]
+    rows = 0
+    for schedule in schedules if everything else schedules[:1]:
+        for ranks, devices, arguments in deviceVariants(reduces, everything):
+            rows += run(library, schedule, ranks, arguments,
+                        {"LD_LIBRARY_PATH": folder, "COLL_STANDIN_DEVICES": str(devices),
+                         "COLL_STANDIN_SMS": "64"})
+    print(f"{contract}: {rows} rows, 0 wrong")
+
+
 def main():
     library, contract, everything = sys.argv[1], sys.argv[2], "--all" in sys.argv
+    if "--device" in sys.argv:
+        folder = sys.argv[sys.argv.index("--device") + 1]
+        for each in CONTRACTS if contract == "each" else contract.split(","):
+            runOnDevices(library, each, everything, folder)
+        return
     schedules, reduces = CONTRACTS[contract]
     rows = 0
     for schedule in schedules if everything else schedules[:1]:

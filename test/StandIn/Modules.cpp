@@ -41,8 +41,20 @@ void coll::standin::listModuleLeaks(World &world) {
     world.leak(std::to_string(modules().size()) + " modules");
 }
 
+/// A cubin (an ELF file) or PTX (text): right, and not for this "device".
+static bool isForDevices(const void *image) {
+  if (std::memcmp(image, "\177ELF", 4) == 0)
+    return true;
+  const char *text = static_cast<const char *>(image);
+  while (*text == '\n' || std::strncmp(text, "//", 2) == 0)
+    text += *text == '\n' ? 1 : std::strcspn(text, "\n");
+  return std::strncmp(text, ".version", 8) == 0;
+}
+
 STANDIN_EXPORT Result cuModuleLoadData(Module *module, const void *image) {
   STANDIN_CALL("cuModuleLoadData");
+  if (isForDevices(image))
+    return noBinaryForGpu;
   std::unique_ptr<Image> loaded = loadImage(image);
   if (!loaded)
     return wrong(invalidImage, "an image that is none, or cannot be run here");

@@ -81,6 +81,9 @@ bool Job::map() {
 }
 
 Job::~Job() {
+  for (auto &thread : threads)
+    if (thread->thread.joinable())
+      thread->thread.join();
   for (pid_t child : children)
     if (child > 0)
       kill(child, SIGKILL);
@@ -91,9 +94,26 @@ Job::~Job() {
     munmap(shared, sharedBytes);
 }
 
+bool Job::startThread(Rank rank) {
+  auto made = std::make_unique<RankThread>();
+  RankThread &entry = *made;
+  // Without exceptions a thread that cannot be had ends the program: as many as
+  // there may be processes are few.
+  made->thread = std::thread([this, rank, &entry] {
+    entry.status = runRank(*this, rank);
+    entry.hasEnded.store(true);
+  });
+  threads.push_back(std::move(made));
+  return true;
+}
+
 bool Job::start() {
   llvm::outs().flush();
   llvm::errs().flush();
+  for (Rank r = 0; options.threads && r < numRanks; ++r)
+    startThread(r);
+  if (options.threads)
+    return true;
   pid_t parent = getpid();
   for (Rank r = 0; r < numRanks; ++r) {
     pid_t pid = fork();
@@ -113,7 +133,7 @@ bool Job::start() {
   return true;
 }
 
-/// Looks whether a rank has died.
+/// Looks whether a rank has ended.
 void Job::watch() {
   for (Rank r = 0; r < children.size(); ++r) {
     int status;
@@ -121,33 +141,65 @@ void Job::watch() {
         waitpid(children[r], &status, WNOHANG) != children[r])
       continue;
     children[r] = 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    noteEnd(r, status);
+  }
+  for (Rank r = 0; r < threads.size(); ++r) {
+    RankThread &thread = *threads[r];
+    if (thread.isNoted || !thread.hasEnded.load())
       continue;
-    RankResult &result = state->results[r];
-    bool wasOver = state->failed.exchange(1) != 0;
-    if (result.error[0])
-      continue;
-    if (WIFSIGNALED(status))
-      snprintf(result.error, sizeof result.error, "killed by signal %d (%s)",
-               WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (wasOver) // it has left a barrier, and knows no more than that
-      ++numFollowers;
-    else
-      snprintf(result.error, sizeof result.error, "ended with status %d",
-               WEXITSTATUS(status));
+    thread.isNoted = true;
+    noteEnd(r, W_EXITCODE(thread.status, 0));
   }
 }
 
+/// As waitpid has it.
+void Job::noteEnd(Rank rank, int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return;
+  RankResult &result = state->results[rank];
+  bool wasOver = state->failed.exchange(1) != 0;
+  if (result.error[0])
+    return;
+  if (WIFSIGNALED(status))
+    snprintf(result.error, sizeof result.error, "killed by signal %d (%s)",
+             WTERMSIG(status), strsignal(WTERMSIG(status)));
+  else if (wasOver) // it has left a barrier, and knows no more than that
+    ++numFollowers;
+  else
+    snprintf(result.error, sizeof result.error, "ended with status %d",
+             WEXITSTATUS(status));
+}
+
+bool Job::areGone() const {
+  return llvm::none_of(children, [](pid_t child) { return child > 0; }) &&
+         llvm::all_of(threads, [](auto &thread) { return thread->isNoted; });
+}
+
+/// Threads cannot be ended; with those that do not end the program does.
 void Job::endAll() {
-  for (Rank r = 0; r < children.size(); ++r) {
-    if (children[r] <= 0)
-      continue;
+  auto note = [&](Rank r) {
     RankResult &result = state->results[r];
     if (!result.error[0])
       snprintf(result.error, sizeof result.error,
                "did not end when the job had failed");
+  };
+  for (Rank r = 0; r < children.size(); ++r) {
+    if (children[r] <= 0)
+      continue;
+    note(r);
     kill(children[r], SIGKILL);
   }
+  bool isLeft = false;
+  for (Rank r = 0; r < threads.size(); ++r)
+    if (!threads[r]->isNoted) {
+      note(r);
+      isLeft = true;
+    }
+  if (!isLeft)
+    return;
+  printErrors();
+  llvm::outs().flush();
+  _exit(1);
 }
 
 bool Job::meet() {
@@ -173,7 +225,7 @@ bool Job::finish() {
   unsigned failedMs = 0;
   while (true) {
     watch();
-    if (llvm::none_of(children, [](pid_t child) { return child > 0; }))
+    if (areGone())
       break;
     usleep(1000);
     if (state->failed.load() && ++failedMs == graceMs)

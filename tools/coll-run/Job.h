@@ -1,10 +1,10 @@
 //===- Job.h - The processes of a run, and what they share ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parent compiles, then forks one process per rank. They share one piece of
-// memory: barriers, results, and copies of all inputs and outputs, so that the
-// parent can check every element of every rank at once. The ranks themselves
-// meet through the runtime alone.
+// The parent compiles, then forks one process per rank, or starts a thread.
+// They share one piece of memory: barriers, results, and copies of all inputs
+// and outputs, so that the parent can check every element of every rank at
+// once. The ranks themselves meet through the runtime alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TOOLS_COLL_RUN_JOB_H
@@ -17,6 +17,7 @@
 #include <atomic>
 #include <functional>
 #include <sys/types.h>
+#include <thread>
 
 namespace coll {
 
@@ -52,7 +53,7 @@ public:
                                      std::vector<Row> rows, uint32_t numRanks);
   ~Job();
 
-  bool start(); // forks the ranks
+  bool start(); // forks the ranks, or starts their threads
   /// Waits at the common barrier; a rank that dies meanwhile fails the job.
   bool meet();
   /// Reaps the ranks. True if all ended well. Prints what those said that did
@@ -75,6 +76,7 @@ public:
   std::vector<Mode> modes;
   coll_id id{};
   SharedState *state = nullptr;
+  size_t numGpus = 0; // of this machine, when ranks run on them
 
 private:
   Job(const RunOptions &options, const coll_plan *plan, std::vector<Row> rows,
@@ -82,14 +84,24 @@ private:
       : options(options), plan(plan), rows(std::move(rows)),
         numRanks(numRanks) {}
   bool map();
+  bool startThread(Rank rank);
   void watch();
+  void noteEnd(Rank rank, int status);
+  bool areGone() const;
   void endAll();
   void printErrors();
 
   uint8_t *shared = nullptr;
   size_t sharedBytes = 0;
   std::vector<size_t> offsets;
-  std::vector<pid_t> children;
+  std::vector<pid_t> children; // 0: has ended
+  struct RankThread {
+    std::thread thread;
+    std::atomic<bool> hasEnded = false;
+    int status = 0;
+    bool isNoted = false;
+  };
+  std::vector<std::unique_ptr<RankThread>> threads;
   uint32_t numFollowers = 0; ///< ranks that ended since others had failed
 };
 

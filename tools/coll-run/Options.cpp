@@ -109,6 +109,23 @@ struct Flags {
           clEnumValN(Registered::All, "", "all")),
       cl::init(Registered::None),
       cl::cat(category)};
+  cl::opt<std::string> device{
+      "device",
+      cl::desc("host, cuda (a device for each rank, around) or cuda:N "
+               "(COLL_DEVICE, or host)"),
+      cl::value_desc("where"), cl::cat(category)};
+  cl::opt<bool> threads{"as-threads",
+                        cl::desc("ranks are threads of one process: so several "
+                                 "share a device without taking turns"),
+                        cl::cat(category)};
+  cl::opt<uint64_t> replays{
+      "G",
+      cl::desc("on devices: capture the timed launches as a graph, and replay "
+               "it so many times (0: no graph)"),
+      cl::init(0), cl::value_desc("replays"), cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas", cl::desc("assembler of device code, or 'none': PTX alone"),
+      cl::value_desc("program"), cl::cat(category)};
   cl::opt<bool> pin{"pin",
                     cl::desc("rank r stays on the r-th processor, around"),
                     cl::cat(category)};
@@ -219,6 +236,37 @@ static bool readIsa(const Flags &flags, RunOptions &options) {
          fail("--isa " + flags.isa + ": not v2, v3, v4 or aarch64");
 }
 
+/// What the runtime understands, too.
+static bool readDevice(const Flags &flags, RunOptions &options) {
+  const char *variable = getenv("COLL_DEVICE");
+  std::string where = flags.device.getNumOccurrences() ? flags.device.getValue()
+                      : variable                       ? variable
+                                                       : "";
+  llvm::StringRef text = where;
+  int number = 0;
+  if (text.consume_front("cuda:")) {
+    if (text.getAsInteger(10, number) || number < 0)
+      return fail("--device " + where + ": 'cuda:' and a device's number");
+    options.gpu = number;
+  } else if (!text.empty() && text != "host" && text != "cuda") {
+    return fail("--device " + where + ": not host, cuda or cuda:N");
+  }
+  options.onGpus = llvm::StringRef(where).starts_with("cuda");
+  options.threads = flags.threads;
+  options.replays = flags.replays;
+  options.ptxas = flags.ptxas;
+  if (options.replays && !options.onGpus)
+    return fail("-G " + llvm::Twine(options.replays) +
+                ": graphs are of devices (--device cuda)");
+  if (options.onGpus && flags.isa.getNumOccurrences())
+    return fail("--isa is for hosts: not with --device " + where);
+  if (options.onGpus && flags.countBytes)
+    return fail("--count-bytes is for hosts: not with --device " + where);
+  if (options.threads && flags.countBytes)
+    return fail("--count-bytes counts for each process: not with --as-threads");
+  return true;
+}
+
 static bool readRoots(const Flags &flags, RunOptions &options) {
   options.rootsAreNamed = flags.root.getNumOccurrences();
   // The root of an XML is part of it.
@@ -283,6 +331,11 @@ static bool readTune(const Flags &flags, RunOptions &options) {
   options.tuneSeconds = flags.tuneSeconds;
   if (flags.tune.empty() || !flags.file.empty())
     return fail("--tune FILE takes no schedule: it compares the library's");
+  if (!readDevice(flags, options))
+    return false;
+  if (options.onGpus || options.threads)
+    return fail("--tune measures processes on the host: not with --device or "
+                "--as-threads");
   if (!readSizes(flags, options))
     return false;
   if (!flags.maxBytes.getNumOccurrences())
@@ -316,8 +369,8 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
     return std::nullopt;
   }
   if (!readSizes(flags, options) || !readCounts(flags, options) ||
-      !readIsa(flags, options) || !readNames(flags, options) ||
-      !readRoots(flags, options))
+      !readIsa(flags, options) || !readDevice(flags, options) ||
+      !readNames(flags, options) || !readRoots(flags, options))
     return std::nullopt;
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());
   options.iterations = flags.iterations;

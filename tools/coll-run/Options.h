@@ -12,7 +12,7 @@
 
 namespace coll {
 
-/// Each is a process.
+/// Each is a process, or a thread.
 constexpr uint32_t maxRunRanks = 1024;
 
 struct RunOptions {
@@ -36,7 +36,12 @@ struct RunOptions {
   /// Whose buffers are from coll_mem_alloc, so that peers reach them.
   enum class Registered : uint8_t { None, All, In, Out, Even };
   Registered registered = Registered::None;
-  bool pin = false; // rank r on the r-th processor, around
+  bool onGpus = false;    // ranks run on CUDA devices:
+  std::optional<int> gpu; // this one; empty: rank modulo their number
+  bool threads = false;   // ranks are threads of this process
+  uint64_t replays = 0;   // of a graph that holds the timed launches; 0: none
+  std::string ptxas;      // "none": without; empty: the one that is found
+  bool pin = false;       // rank r on the r-th processor, around
   uint64_t seed = 1;
   double factorOfPremul = 0.5;
   std::string dumpDir;

@@ -4,6 +4,7 @@
 #include "lib/Driver/Plans.h"
 #include "lib/Driver/Streams.h"
 #include "lib/Driver/Variants.h"
+#include "tools/coll-run/DeviceCode.h"
 #include "tools/coll-run/Jit.h"
 #include "tools/coll-run/Job.h"
 #include "tools/coll-run/Rows.h"
@@ -15,6 +16,7 @@
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 
+#include <set>
 #include <unistd.h>
 
 using namespace coll;
@@ -53,19 +55,30 @@ static lowering::Isa bestIsa() {
 }
 
 static llvm::Expected<std::unique_ptr<LoadedObject>>
-compileObject(Session &session, const Plan &plan, const RunOptions &options) {
+compileObject(Session &session, const Plan &plan, const RunOptions &options,
+              const std::vector<GpuInfo> &gpus) {
   HostOptions host;
   host.dtypes = options.dtypes;
   host.ops = options.ops;
   host.arch = nativeArch();
   host.isas = {options.isa.value_or(bestIsa())};
   host.countBytes = options.countBytes;
+  host.hasHost = !options.onGpus;
+  std::vector<DeviceCode> devices;
+  if (options.onGpus) {
+    llvm::Expected<DeviceCode> code =
+        compileForGpus(session, plan, host, gpus, options.ptxas);
+    if (!code)
+      return code.takeError();
+    devices.push_back(std::move(*code));
+  }
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
       createHostMachine(host.arch);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto module = compileHost(&session.context(), context, plan, host, **machine);
+  auto module =
+      compileHost(&session.context(), context, plan, host, **machine, devices);
   if (!module)
     return module.takeError();
   llvm::SmallVector<char, 0> code;
@@ -206,21 +219,50 @@ static llvm::Expected<RowSet> makeRows(const Instance &instance,
   return set;
 }
 
-static std::string titleOf(const Instance &instance,
-                           const RunOptions &options) {
+/// The devices that the ranks run on, in the order of the ranks.
+static llvm::Expected<std::vector<GpuInfo>>
+gpusOfRanks(const RunOptions &options, uint32_t numRanks,
+            const std::vector<GpuInfo> &all) {
+  if (!options.gpu)
+    return std::vector<GpuInfo>(
+        all.begin(), all.begin() + std::min<size_t>(numRanks, all.size()));
+  size_t number = size_t(*options.gpu);
+  if (number >= all.size())
+    return llvm::createStringError(
+        "--device cuda:%zu: there %s %zu CUDA device%s on this machine", number,
+        all.size() == 1 ? "is" : "are", all.size(), all.size() == 1 ? "" : "s");
+  return std::vector<GpuInfo>{all[number]};
+}
+
+static std::string titleOf(const Instance &instance, const RunOptions &options,
+                           const std::vector<GpuInfo> &gpus) {
   const ChunkGraph &graph = instance.members[0];
+  std::string where =
+      std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores, shared memory";
+  if (options.onGpus) {
+    std::set<std::string> names;
+    for (const GpuInfo &gpu : gpus)
+      names.insert(gpu.name);
+    where = options.gpu ? "CUDA device " + std::to_string(*options.gpu)
+                        : std::to_string(gpus.size()) + " CUDA device" +
+                              (gpus.size() == 1 ? "" : "s");
+    where += " (" + llvm::join(names, ", ") + ")";
+  }
   return graph.schedule + " (" + graph.contract + ") of " + options.file +
-         ", " + describe(instance.dims) + " ranks on " +
-         std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) +
-         " cores, shared memory, seed " + std::to_string(options.seed);
+         ", " + describe(instance.dims) + " ranks" +
+         (options.threads ? " as threads" : "") + " on " + where + ", seed " +
+         std::to_string(options.seed);
 }
 
 static int runJob(std::vector<Row> rows, uint32_t numRanks,
                   const RunOptions &options, const coll_plan *plan,
-                  Table &table) {
+                  size_t numGpus, Table &table) {
   std::unique_ptr<Job> job =
       Job::create(options, plan, std::move(rows), numRanks);
-  if (!job || !job->start())
+  if (!job)
+    return static_cast<int>(Verdict::Wrong);
+  job->numGpus = numGpus;
+  if (!job->start())
     return static_cast<int>(Verdict::Wrong);
   bool ok = runRows(*job, table);
   if (!table.isWritten())
@@ -255,6 +297,7 @@ static std::optional<CompiledSchedule> compileFile(Session &session,
   const Bytecode *code = chooseSchedule(session, options);
   InstanceOptions instanceOptions;
   instanceOptions.defines = options.defines;
+  instanceOptions.isForDevices = options.onGpus;
   CompiledSchedule schedule;
   if (!code || !compileSchedule(session, *code, options.ranks, instanceOptions,
                                 schedule))
@@ -272,6 +315,29 @@ static void provideSlots(const ScheduleResult &scheduled) {
   if (scheduled.bulk.slots > ScheduleOptions().slots)
     setenv("COLL_SLOTS", std::to_string(scheduled.bulk.slots).c_str(),
            /*overwrite=*/0);
+}
+
+/// False: standard error says why ranks cannot run on devices here.
+static bool findDevices(const RunOptions &options, uint32_t numRanks,
+                        std::vector<GpuInfo> &all, std::vector<GpuInfo> &used) {
+  llvm::Expected<std::vector<GpuInfo>> found = findGpus();
+  if (!found) {
+    fail("--device cuda: " + llvm::toString(found.takeError()));
+    return false;
+  }
+  all = std::move(*found);
+  llvm::Expected<std::vector<GpuInfo>> chosen =
+      gpusOfRanks(options, numRanks, all);
+  if (!chosen) {
+    fail(llvm::toString(chosen.takeError()));
+    return false;
+  }
+  used = std::move(*chosen);
+  if (numRanks > used.size() && !options.threads)
+    llvm::errs() << "coll-run: note: processes that share a device take turns "
+                    "on it unless MPS runs; --as-threads runs them beside each "
+                    "other\n";
+  return true;
 }
 
 /// Compiles and runs. What is wrong is in the session's diagnostics, or has
@@ -298,17 +364,21 @@ static int run(Session &session, RunOptions &options) {
   if (!makeDumpDir(options))
     return static_cast<int>(Verdict::Usage);
   render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  Table table(options, numRanks, titleOf(instance, options));
+  std::vector<GpuInfo> allGpus, gpus;
+  if (options.onGpus && !findDevices(options, numRanks, allGpus, gpus))
+    return static_cast<int>(Verdict::Usage);
+  Table table(options, numRanks, titleOf(instance, options, gpus));
   table.printHead();
   llvm::Expected<std::unique_ptr<LoadedObject>> object =
-      compileObject(session, *plan, options);
+      compileObject(session, *plan, options, gpus);
   if (!object)
     return fail(llvm::toString(object.takeError()), Verdict::Wrong);
   llvm::Expected<const coll_plan *> loaded = (*object)->plan(plan->name);
   if (!loaded)
     return fail(llvm::toString(loaded.takeError()), Verdict::Wrong);
   provideSlots(*instance.scheduled);
-  return runJob(std::move(set->rows), numRanks, options, *loaded, table);
+  return runJob(std::move(set->rows), numRanks, options, *loaded,
+                allGpus.size(), table);
 }
 
 int main(int argc, char **argv) {
@@ -321,6 +391,8 @@ int main(int argc, char **argv) {
     return static_cast<int>(Verdict::Usage);
   if (!options->tuneFile.empty())
     return runTune(*options);
+  if (!options->onGpus) // as the command line has it
+    setenv("COLL_DEVICE", "host", /*overwrite=*/1);
   Session session;
   int status = run(session, *options);
   if (session.diags.hasErrors()) {

@@ -93,39 +93,60 @@ std::unique_ptr<Transport> CudaLane::createTransport() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// The image for the device: its own cubin, another of its major number, or
-/// the newest PTX that is old enough.  Bitcode goes to stand-in drivers, which
-/// take nothing else.
-static const coll_image *chooseImage(const coll_plan &plan, uint32_t chip,
-                                     bool takesBitcode) {
-  const coll_image *best = nullptr;
+/// The images that may serve the device, best first: its own cubin, those of
+/// its major number, PTX that is old enough, newest first.  Then what no driver
+/// but a stand-in takes.
+static std::vector<const coll_image *> imagesFor(const coll_plan &plan,
+                                                 uint32_t chip) {
   auto rank = [&](const coll_image &image) -> uint32_t {
     if (image.kind == COLL_IMAGE_BITCODE)
-      return takesBitcode ? 3000 : 0;
-    if (takesBitcode || image.chip > chip)
+      return 1;
+    if (image.chip > chip)
       return 0;
     if (image.kind == COLL_IMAGE_CUBIN)
       return image.chip / 10 == chip / 10 ? 2000 + image.chip : 0;
     return image.kind == COLL_IMAGE_PTX ? 1000 + image.chip : 0;
   };
+  std::vector<const coll_image *> images;
   for (const coll_image &image : std::span(plan.images, plan.nimages))
-    if (rank(image) != 0 && (!best || rank(image) > rank(*best)))
-      best = &image;
-  return best;
+    if (rank(image) != 0)
+      images.push_back(&image);
+  std::sort(images.begin(), images.end(),
+            [&](const coll_image *a, const coll_image *b) {
+              return rank(*a) > rank(*b);
+            });
+  return images;
+}
+
+/// The driver has no use for this form of the code; another may do.
+static bool isOtherForm(Result result) {
+  return result == invalidImage || result == noBinaryForGpu ||
+         result == invalidPtx || result == jitCompilerNotFound ||
+         result == unsupportedPtxVersion;
 }
 
 Status CudaLane::loadModule(const coll_plan &plan, LoadedPlan &loaded) {
   const Driver &driver = device->driver();
-  // A stand-in driver says so by its device's name.
-  bool isStandIn = device->name().rfind("stand-in", 0) == 0;
-  const coll_image *image = chooseImage(plan, device->chip(), isStandIn);
-  if (!image)
+  Result first = success;
+  for (const coll_image *image : imagesFor(plan, uint32_t(device->chip()))) {
+    Result result = driver.moduleLoadData(&loaded.module, image->data);
+    if (result == success)
+      return Status::ok();
+    loaded.module = nullptr;
+    if (first == success || !isOtherForm(result))
+      first = result;
+    if (!isOtherForm(result))
+      break;
+  }
+  if (first == success)
     return Status::error(
         COLL_INVALID, "plan '%s' has no code for device %d (%s, sm_%d)",
         plan.name, device->number(), device->name().c_str(), device->chip());
-  return driver.check(driver.moduleLoadData(&loaded.module, image->data),
-                      "device %d does not take the code of plan '%s'",
-                      device->number(), plan.name);
+  return driver.check(first,
+                      "device %d (%s, sm_%d) does not take the code of "
+                      "plan '%s'",
+                      device->number(), device->name().c_str(), device->chip(),
+                      plan.name);
 }
 
 Status CudaLane::find(const coll_plan &plan, const coll_device_kernel &kernel,
@@ -234,6 +255,18 @@ Status CudaLane::load(Member &member) {
   COLL_TRY(device->upload(base, image.data(), image.size()));
   tables[&member] = std::move(made);
   return Status::ok();
+}
+
+/// Loads the kernel, so that nothing is loaded or allocated while ranks that
+/// share the device wait for each other in a launch.
+Status CudaLane::prepare(Member &member, const coll_device_kernel &kernel) {
+  ContextScope scope(device->driver(), device->context());
+  COLL_TRY(scope.status());
+  if (member.blocks() == 0)
+    return Status::ok();
+  Kernel *found = nullptr;
+  COLL_TRY(find(member.plan().plan(), kernel, found));
+  return checkRoom(member, kernel, *found);
 }
 
 void CudaLane::forget(const Member &member) noexcept { tables.erase(&member); }

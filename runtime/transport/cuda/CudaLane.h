@@ -48,6 +48,7 @@ public:
   DeviceMark mark() const override { return device->mark(); }
   Status load(Member &member) override;
   void forget(const Member &member) noexcept override;
+  Status prepare(Member &member, const coll_device_kernel &kernel) override;
   Status connect(Member &member) override;
   Status check(Member &member, const coll_device_kernel &kernel,
                const Arguments &arguments, coll_stream stream) override;
@@ -97,6 +98,7 @@ private:
   Status fillParameters(const Member &member, const coll_device_kernel &kernel,
                         const Arguments &arguments, bool isCaptured,
                         Parameters &parameters);
+  Status growTo(size_t bytes, DeviceBuffer &memory);
   Status tableFor(std::vector<uint64_t> content, bool isCaptured,
                   DevicePtr &address);
   Status findHostBuffers(const Arguments &arguments);
@@ -117,6 +119,7 @@ private:
   std::vector<std::unique_ptr<LaunchTable>> launchTables;
   size_t nextTable = 0;
   DeviceBuffer staging;
+  std::vector<DeviceBuffer> retired;
   std::vector<Staged> staged;
   std::vector<size_t> hostBuffers; ///< of the call that has been checked
   struct Checked {                 ///< what check() has found for launch()

@@ -23,6 +23,22 @@ static size_t roundUp(size_t bytes, size_t multiple) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
+/// Makes `memory` have so many bytes.  What it was is kept to the end: giving
+/// memory back may wait for all that runs on the device, which may be a rank
+/// that waits for this one.  Doubling bounds what is kept.
+Status CudaLane::growTo(size_t bytes, DeviceBuffer &memory) {
+  if (memory.size() >= bytes)
+    return Status::ok();
+  DeviceBuffer larger;
+  retired.reserve(retired.size() + 1);
+  COLL_TRY(DeviceBuffer::create(*device, std::max(bytes, 2 * memory.size()),
+                                larger));
+  if (memory.size())
+    retired.push_back(std::move(memory));
+  memory = std::move(larger);
+  return Status::ok();
+}
+
 /// Memory on the device with this content, which lives until the launch has
 /// ended, or as long as the lane when a graph keeps it.
 Status CudaLane::tableFor(std::vector<uint64_t> content, bool isCaptured,
@@ -52,8 +68,7 @@ Status CudaLane::tableFor(std::vector<uint64_t> content, bool isCaptured,
   }
   size_t bytes = content.size() * sizeof content[0];
   free->content.clear();
-  if (free->memory.size() < bytes)
-    COLL_TRY(DeviceBuffer::create(*device, bytes, free->memory));
+  COLL_TRY(growTo(bytes, free->memory));
   COLL_TRY(device->upload(free->memory.address(), content.data(), bytes));
   free->content = std::move(content);
   free->isCaptured = isCaptured;
@@ -165,8 +180,7 @@ Status CudaLane::placeStaged(const Arguments &arguments, coll_args &args) {
     bytes = roundUp(piece.at + (piece.end - piece.begin), 256);
   }
   COLL_TRY(await(Deadline::after(UINT64_MAX))); // what uses it now
-  if (staging.size() < bytes)
-    COLL_TRY(DeviceBuffer::create(*device, bytes, staging));
+  COLL_TRY(growTo(bytes, staging));
   for (Staged &piece : staged)
     piece.at += staging.address();
   for (size_t b : hostBuffers)
