@@ -183,6 +183,8 @@ coll_status coll_mem_free(coll_comm *comm, void *ptr) {
 coll_status coll_register(coll_comm *comm, void *ptr, size_t bytes, int fd) {
   return guarded([&]() -> Status {
     COLL_TRY(checkHandle(comm));
+    if (DeviceLane *device = Lane::of(*comm).device())
+      return device->add(ptr, bytes, fd);
     return comm->memory().add(ptr, bytes, fd);
   });
 }
@@ -190,6 +192,8 @@ coll_status coll_register(coll_comm *comm, void *ptr, size_t bytes, int fd) {
 coll_status coll_deregister(coll_comm *comm, void *ptr) {
   return guarded([&]() -> Status {
     COLL_TRY(checkHandle(comm));
+    if (DeviceLane *device = Lane::of(*comm).device())
+      return device->remove(ptr);
     return comm->memory().remove(ptr);
   });
 }

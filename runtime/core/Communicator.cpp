@@ -127,14 +127,18 @@ Status Communicator::endWith(Status status) noexcept {
 /// On the monitor's thread: peers register without this rank's doing anything.
 void Communicator::takeWindow(int peer, uint64_t window, bool isOffer,
                               Message message) noexcept {
+  WindowSink *sink = laneState->windowSink();
   if (!isOffer) {
     // After a failure kernels may still be at it until they see the abort word.
-    if (!isAborted())
-      peerWindows->drop(peer, window);
+    if (isAborted())
+      return;
+    sink ? sink->dropWindow(peer, window) : peerWindows->drop(peer, window);
     return;
   }
-  Status status = catchNoMemory(
-      [&] { return peerWindows->add(peer, window, std::move(message)); });
+  Status status = catchNoMemory([&] {
+    return sink ? sink->addWindow(peer, window, std::move(message))
+                : peerWindows->add(peer, window, std::move(message));
+  });
   if (!status.isOk())
     info("rank %d's window %llu is not mapped here: %s", peer,
          (unsigned long long)window, status.text().c_str());

@@ -34,6 +34,17 @@ namespace coll {
 
 /// The part of a communicator that knows about plans and channels; implemented
 /// in Lane.cpp, so that this side names no transport.
+/// Where a lane's kernels find peers' windows, when that is not PeerWindows.
+/// Called on the monitor's thread.
+class WindowSink {
+public:
+  virtual ~WindowSink() = default;
+  /// Maps what a peer offers; the message has not been checked.
+  virtual Status addWindow(int peer, uint64_t window, Message message) = 0;
+  /// Unknown windows are ignored.
+  virtual void dropWindow(int peer, uint64_t window) noexcept = 0;
+};
+
 class LaneBase {
 public:
   virtual ~LaneBase() = default; ///< after close(): frees everything
@@ -47,6 +58,8 @@ public:
   virtual void close() noexcept = 0;
   /// Waits for launches that are queued on a device.
   virtual Status drain() { return Status::ok(); }
+  /// Null: PeerWindows takes them.
+  virtual WindowSink *windowSink() { return nullptr; }
 };
 
 class Communicator;

@@ -18,6 +18,7 @@ namespace coll {
 
 class Lane;
 class Member;
+class WindowSink;
 
 class DeviceLane {
 public:
@@ -51,8 +52,12 @@ public:
   virtual Status drain(Deadline deadline) = 0;
   virtual void close() noexcept = 0;
 
+  /// coll_mem_alloc and so on.
   virtual Status allocate(size_t bytes, void **result) = 0;
   virtual Status free(void *ptr) = 0;
+  virtual Status add(void *ptr, size_t bytes, int fd) = 0;
+  virtual Status remove(void *ptr) = 0;
+  virtual WindowSink &windows() = 0;
 };
 
 /// The device that the communicator's environment names.  Must not wait for

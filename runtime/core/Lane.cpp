@@ -163,6 +163,10 @@ Status Lane::drain() {
   return deviceLane ? deviceLane->drain(communicator.deadline()) : Status::ok();
 }
 
+WindowSink *Lane::windowSink() {
+  return deviceLane ? &deviceLane->windows() : nullptr;
+}
+
 void Lane::close() noexcept {
   workers.stop();
   if (deviceLane)

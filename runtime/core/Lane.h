@@ -84,6 +84,7 @@ public:
   void abort() noexcept override { links.transport().abort(); }
   void close() noexcept override;
   Status drain() override;
+  WindowSink *windowSink() override;
 
 private:
   Lane(Communicator &comm, uint32_t isa);

@@ -198,8 +198,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
   made->launchArguments = std::make_unique<Arguments>(
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
       lane.comm().rings(), plan.rulesOf(lane));
-  if (!lane.device()) // kernels of devices do not reach peers' memory yet
-    made->launchArguments->useWindows(lane.comm().memory());
+  made->launchArguments->useWindows(lane.comm().memory());
 
   uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
                        maxStorageScale(plan.plan(), ranks);

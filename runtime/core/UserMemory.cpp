@@ -26,16 +26,14 @@ namespace coll {
 //===----------------------------------------------------------------------===//
 
 /// Offers the memory to all peers; `isMapped`: all of them have it.
-Status UserMemory::offer(uint32_t window, size_t bytes, int fd,
-                         bool &isMapped) {
-  WireWriter writer;
-  writer.write<uint64_t>(bytes);
+Status UserMemory::offer(uint32_t window, std::span<const std::byte> offered,
+                         int fd, bool &isMapped) {
   Deadline deadline = comm.deadline();
   isMapped = true;
   for (int peer = 0; peer != comm.size(); ++peer)
     if (peer != comm.rank())
-      COLL_TRY(comm.control().send(peer, kWindowOfferKind, window,
-                                   writer.bytes(), {&fd, 1}, deadline));
+      COLL_TRY(comm.control().send(peer, kWindowOfferKind, window, offered,
+                                   {&fd, 1}, deadline));
   for (int peer = 0; peer != comm.size(); ++peer) {
     if (peer == comm.rank())
       continue;
@@ -47,9 +45,16 @@ Status UserMemory::offer(uint32_t window, size_t bytes, int fd,
   return Status::ok();
 }
 
-/// Makes a window of the memory. `window` is 0 where that is not to be had,
-/// which is no error.
+/// The same of memory of the host, as PeerWindows takes it.
 Status UserMemory::share(void *ptr, size_t bytes, int fd, uint32_t &window) {
+  WireWriter writer;
+  writer.write<uint64_t>(bytes);
+  return share(ptr, bytes, writer.bytes(), fd, window);
+}
+
+Status UserMemory::share(void *ptr, size_t bytes,
+                         std::span<const std::byte> offered, int fd,
+                         uint32_t &window) {
   window = 0;
   if (comm.size() == 1 || comm.isAborted())
     return Status::ok();
@@ -66,7 +71,7 @@ Status UserMemory::share(void *ptr, size_t bytes, int fd, uint32_t &window) {
   numbers[number] = true;
   bool isMapped = false;
   Status status =
-      catchNoMemory([&] { return offer(number, bytes, fd, isMapped); });
+      catchNoMemory([&] { return offer(number, offered, fd, isMapped); });
   if (status.isOk() && isMapped) {
     windows.push_back({uint64_t(ptr), uint64_t(ptr) + bytes, number});
     ++numChanges;

@@ -20,6 +20,7 @@
 #include <bitset>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace coll {
@@ -43,6 +44,13 @@ public:
   uint64_t find(uint64_t begin, uint64_t end) const;
   uint64_t changes() const { return numChanges; }
 
+  /// Makes a window of memory that lies anywhere: peers get the words of the
+  /// offer and the descriptor.  `window` is 0 where not all of them can map it,
+  /// which is no error.
+  Status share(void *ptr, size_t bytes, std::span<const std::byte> offered,
+               int fd, uint32_t &window);
+  void withdraw(uint32_t window) noexcept;
+
 private:
   struct Registration {
     size_t bytes = 0;
@@ -58,8 +66,8 @@ private:
   };
 
   Status share(void *ptr, size_t bytes, int fd, uint32_t &window);
-  Status offer(uint32_t window, size_t bytes, int fd, bool &isMapped);
-  void withdraw(uint32_t window) noexcept;
+  Status offer(uint32_t window, std::span<const std::byte> offered, int fd,
+               bool &isMapped);
   void unlist(uint32_t window) noexcept;
 
   Communicator &comm;

@@ -204,7 +204,9 @@ STANDIN_EXPORT Result cuMemCreate(MemHandle *handle, size_t bytes,
   STANDIN_CALL("cuMemCreate", false);
   if (!isValid(prop) || flags != 0 || bytes == 0 || bytes % granularity != 0)
     return wrong(invalidValue, "cuMemCreate of %zu bytes", bytes);
-  int fd = memfd_create("stand-in", MFD_CLOEXEC);
+  // Whoever imports it learns the device from its name.
+  std::string name = "stand-in device " + std::to_string(prop->location.id);
+  int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, off_t(bytes)) != 0)
     return outOfMemory;
   World &world = World::get();
@@ -215,6 +217,46 @@ STANDIN_EXPORT Result cuMemCreate(MemHandle *handle, size_t bytes,
   *handle = addHandle(world, std::move(physical));
   return success;
 }
+/// The mapping that has the address; null: none.
+static const std::pair<const DevicePtr, Mapping> *findMapping(World &world,
+                                                              DevicePtr at) {
+  auto after = world.mappings.upper_bound(at);
+  if (after == world.mappings.begin())
+    return nullptr;
+  --after;
+  return at - after->first < after->second.bytes ? &*after : nullptr;
+}
+
+STANDIN_EXPORT Result cuMemRetainAllocationHandle(MemHandle *handle,
+                                                  void *address) {
+  STANDIN_CALL("cuMemRetainAllocationHandle", false);
+  World &world = World::get();
+  std::lock_guard lock(world.mutex);
+  auto *found = findMapping(world, reinterpret_cast<uintptr_t>(address));
+  if (!found) // as for memory of cuMemAlloc
+    return invalidValue;
+  *handle = addHandle(world, found->second.physical);
+  return success;
+}
+STANDIN_EXPORT Result cuMemGetAddressRange_v2(DevicePtr *base, size_t *bytes,
+                                              DevicePtr address) {
+  STANDIN_CALL("cuMemGetAddressRange_v2");
+  World &world = World::get();
+  std::lock_guard lock(world.mutex);
+  for (auto &[begin, entry] : world.allocations)
+    if (address - begin < entry.bytes) {
+      *base = begin;
+      *bytes = entry.bytes;
+      return success;
+    }
+  auto *found = findMapping(world, address);
+  if (!found)
+    return notFound;
+  *base = found->first;
+  *bytes = found->second.bytes;
+  return success;
+}
+
 STANDIN_EXPORT Result cuMemRelease(MemHandle handle) {
   STANDIN_CALL("cuMemRelease", false);
   World &world = World::get();
@@ -238,6 +280,16 @@ STANDIN_EXPORT Result cuMemExportToShareableHandle(void *result,
   *static_cast<int *>(result) = fd;
   return fd >= 0 ? success : unknownError;
 }
+/// By the name that its memfd was given; -1: it was not exported by us.
+static int deviceOf(int fd) {
+  char path[64], name[128] = "";
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (readlink(path, name, sizeof name - 1) <= 0)
+    return -1;
+  int device = -1;
+  return sscanf(name, "/memfd:stand-in device %d", &device) == 1 ? device : -1;
+}
+
 STANDIN_EXPORT Result cuMemImportFromShareableHandle(MemHandle *handle,
                                                      void *source, int type) {
   STANDIN_CALL("cuMemImportFromShareableHandle", false);
@@ -248,7 +300,9 @@ STANDIN_EXPORT Result cuMemImportFromShareableHandle(MemHandle *handle,
   if (type != handlePosixFd || fd < 0 || fstat(fd, &info) != 0)
     return wrong(invalidValue, "import of what is no descriptor");
   auto physical = makePhysical(fd, size_t(info.st_size));
-  if (info.st_size == 0 || size_t(info.st_size) % granularity != 0)
+  physical->device = deviceOf(fd);
+  if (info.st_size == 0 || size_t(info.st_size) % granularity != 0 ||
+      physical->device < 0)
     return wrong(invalidValue, "import of what was not exported");
   *handle = addHandle(world, std::move(physical));
   return success;
@@ -325,6 +379,10 @@ STANDIN_EXPORT Result cuMemSetAccess(DevicePtr address, size_t bytes,
       count == 0 || access->flags != accessReadWrite ||
       access->location.type != locationDevice)
     return wrong(invalidValue, "cuMemSetAccess of what is not mapped");
+  if (access->location.id != found->second.physical->device && !world.hasPeers)
+    return wrong(peerAccessUnsupported,
+                 "device %d has no access to memory of device %d",
+                 access->location.id, found->second.physical->device);
   if (mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0)
     return unknownError;
   found->second.isAccessible = true;

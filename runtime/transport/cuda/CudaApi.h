@@ -176,6 +176,8 @@ enum : int {
   X(memExport, cuMemExportToShareableHandle,                                   \
     (void *, MemHandle, int, unsigned long long))                              \
   X(memImport, cuMemImportFromShareableHandle, (MemHandle *, void *, int))     \
+  X(memRetain, cuMemRetainAllocationHandle, (MemHandle *, void *))             \
+  X(memRange, cuMemGetAddressRange_v2, (DevicePtr *, size_t *, DevicePtr))     \
   X(addressReserve, cuMemAddressReserve,                                       \
     (DevicePtr *, size_t, size_t, DevicePtr, unsigned long long))              \
   X(addressFree, cuMemAddressFree, (DevicePtr, size_t))                        \

@@ -33,8 +33,10 @@ Status CudaDevice::open(int number, int rank,
                     "cannot make a context on device %d", device->ordinal));
   ContextScope scope(*driver, device->primary);
   COLL_TRY(scope.status());
-  COLL_TRY(driver->check(driver->streamCreate(&device->own, streamNonBlocking),
-                         "cannot make a stream on device %d", device->ordinal));
+  for (Stream *stream : {&device->own, &device->launches})
+    COLL_TRY(driver->check(driver->streamCreate(stream, streamNonBlocking),
+                           "cannot make a stream on device %d",
+                           device->ordinal));
   result = std::move(device);
   return Status::ok();
 }
@@ -69,8 +71,9 @@ CudaDevice::~CudaDevice() {
     return;
   {
     ContextScope scope(calls, primary);
-    if (own)
-      (void)calls.streamDestroy(own);
+    for (Stream stream : {own, launches})
+      if (stream)
+        (void)calls.streamDestroy(stream);
   }
   (void)calls.primaryRelease(ordinal);
 }

@@ -27,10 +27,11 @@ public:
   bool isReachableFrom(const DeviceMark &peer) const;
 
   /// Copies and waits, on a stream of the device's own, so that no capture
-  /// notices.
+  /// notices, and none of these waits for a launch.  Any thread.
   Status upload(DevicePtr to, const void *from, size_t bytes) const;
   Status zero(DevicePtr to, size_t bytes) const;
-  Stream stream() const { return own; }
+  /// For launches that the application gives no stream.
+  Stream stream() const { return launches; }
   /// After an error: waits for what a stream still does with memory that is
   /// about to go.
   void settle(Stream stream) const noexcept;
@@ -42,7 +43,7 @@ private:
   const Driver &calls;
   Device ordinal = 0;
   Context primary = nullptr;
-  Stream own = nullptr;
+  Stream own = nullptr, launches = nullptr;
   int major = 0, minor = 0, sms = 0;
   std::string title;
   DeviceMark identity;

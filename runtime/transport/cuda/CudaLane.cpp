@@ -40,6 +40,8 @@ Status CudaLane::create(Lane &lane, std::unique_ptr<DeviceLane> &result) {
     COLL_TRY(driver.check(driver.eventCreate(event, eventNoTiming),
                           "cannot make an event on device %d",
                           device.number()));
+  made->memory = std::make_unique<CudaWindows>(comm, device);
+  COLL_TRY(made->memory->create());
   made->account =
       std::make_unique<Account::Entry>(device, comm.id(), made->event);
   COLL_TRY(made->watch.start());
@@ -244,6 +246,7 @@ Status CudaLane::load(Member &member) {
     inst.blocks =
         blocks.address() + uint64_t(own - comm.board().bodyMemory().data());
     inst.consts = base + wordsAt;
+    inst.wins = memory->table();
     inst.steps = inst.consts + 4 * member.rankClass().entry[inPlace];
     inst.signals = devAt + sizeof dev + inPlace * signals;
     DevicePtr scratch = 0;
@@ -279,33 +282,6 @@ Status CudaLane::connect(Member &member) {
   COLL_TRY(scope.status());
   return device->upload(tables.at(&member).ends, ends.data(),
                         ends.size_bytes());
-}
-
-//===----------------------------------------------------------------------===//
-// Memory of the application
-//===----------------------------------------------------------------------===//
-
-Status CudaLane::allocate(size_t bytes, void **result) {
-  if (bytes == 0)
-    return Status::error(COLL_INVALID, "coll_mem_alloc of 0 bytes");
-  ContextScope scope(device->driver(), device->context());
-  COLL_TRY(scope.status());
-  SharedBuffer made;
-  COLL_TRY(SharedBuffer::create(*device, bytes, nullptr, made));
-  void *address = reinterpret_cast<void *>(uintptr_t(made.address()));
-  std::lock_guard lock(userMutex);
-  userMemory[address] = std::move(made);
-  *result = address;
-  return Status::ok();
-}
-
-Status CudaLane::free(void *ptr) {
-  std::lock_guard lock(userMutex);
-  if (ptr && userMemory.erase(ptr) == 0)
-    return Status::error(COLL_INVALID,
-                         "%p is not from coll_mem_alloc on this communicator",
-                         ptr);
-  return Status::ok();
 }
 
 } // namespace coll::cuda

@@ -35,6 +35,7 @@
 #include "runtime/core/Lane.h"
 #include "runtime/transport/cuda/Account.h"
 #include "runtime/transport/cuda/CudaTransport.h"
+#include "runtime/transport/cuda/CudaWindows.h"
 #include "runtime/transport/cuda/Watch.h"
 
 namespace coll::cuda {
@@ -56,8 +57,16 @@ public:
   void noteFinished() override;
   Status drain(Deadline deadline) override;
   void close() noexcept override;
-  Status allocate(size_t bytes, void **result) override;
-  Status free(void *ptr) override;
+  Status allocate(size_t bytes, void **result) override {
+    return memory->allocate(bytes, result);
+  }
+  Status free(void *ptr) override { return memory->free(ptr); }
+  Status add(void *ptr, size_t bytes, int fd) override {
+    return memory->add(ptr, bytes, fd);
+  }
+  Status remove(void *ptr) override { return memory->remove(ptr); }
+  WindowSink &windows() override { return *memory; }
+  DevicePtr windowTable() const { return memory->table(); }
 
 private:
   explicit CudaLane(Lane &lane) : lane(lane), watch(lane) {}
@@ -129,8 +138,7 @@ private:
     bool isCaptured = false, isSynchronous = false;
     uint64_t capture = 0; ///< 0: none
   } checked;
-  std::mutex userMutex;
-  std::map<void *, SharedBuffer> userMemory;
+  std::unique_ptr<CudaWindows> memory; ///< that peers reach
   /// Behind the last launch; where it was queued.
   Event event = nullptr, captureEvent = nullptr; ///< outside, inside of graphs
   Stream lastStream = nullptr;

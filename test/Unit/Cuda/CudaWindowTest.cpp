@@ -1,0 +1,208 @@
+//===- CudaWindowTest.cpp - Memory of devices that peers reach ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "HandDevice.h"
+#include "runtime/core/Lane.h"
+#include "runtime/transport/cuda/CudaLane.h"
+
+#include <barrier>
+#include <cstring>
+
+using namespace coll::test;
+namespace cuda = coll::cuda;
+
+namespace {
+/// A rank's table, which lies in device memory: with the stand-in that is the
+/// process's own.  The monitor has written it before a message told of it,
+/// which a sanitizer does not see; that both use the driver it does.
+coll_window entryOf(coll_comm *comm, int rank, uint64_t win) {
+  (void)standinCalls();
+  auto *lane = static_cast<cuda::CudaLane *>(coll::Lane::of(*comm).device());
+  auto *table = reinterpret_cast<const coll_window *>(lane->windowTable());
+  return table[(win >> 48) * uint64_t(comm->size()) + uint64_t(rank)];
+}
+uint64_t windowOf(coll_comm *comm, const void *ptr, size_t bytes) {
+  auto begin = reinterpret_cast<uint64_t>(ptr);
+  return comm->memory().find(begin, begin + bytes);
+}
+/// The first byte of what `rank` sees of a peer's window.
+char *seen(coll_comm *comm, int peer, uint64_t win) {
+  uint64_t base = entryOf(comm, peer, win).base;
+  return base ? reinterpret_cast<char *>(base) + (win << 16 >> 16) : nullptr;
+}
+
+/// Memory as an application makes it that wants to share it.
+struct OwnMemory {
+  OwnMemory(size_t bytes, int handles) : bytes(bytes) {
+    cuda::AllocationProp prop = {};
+    prop.type = cuda::allocationPinned;
+    prop.requestedHandleTypes = handles;
+    prop.location = {cuda::locationDevice, 0};
+    EXPECT_EQ(calls::cuMemCreate(&handle, bytes, &prop, 0), cuda::success);
+    EXPECT_EQ(calls::cuMemAddressReserve(&base, bytes, 0, 0, 0), cuda::success);
+    EXPECT_EQ(calls::cuMemMap(base, bytes, 0, handle, 0), cuda::success);
+    cuda::AccessDesc access = {{cuda::locationDevice, 0},
+                               cuda::accessReadWrite};
+    EXPECT_EQ(calls::cuMemSetAccess(base, bytes, &access, 1), cuda::success);
+  }
+  ~OwnMemory() {
+    EXPECT_EQ(calls::cuMemUnmap(base, bytes), cuda::success);
+    EXPECT_EQ(calls::cuMemAddressFree(base, bytes), cuda::success);
+    EXPECT_EQ(calls::cuMemRelease(handle), cuda::success);
+  }
+  char *get() const { return reinterpret_cast<char *>(base); }
+  size_t bytes;
+  cuda::MemHandle handle = 0;
+  cuda::DevicePtr base = 0;
+};
+} // namespace
+
+TEST(CudaWindow, AllocatedMemoryIsReachedByAllRanks) {
+  constexpr int nranks = 3;
+  std::barrier<> together(nranks);
+  std::vector<uint64_t> wins(nranks);
+  onDevices(nranks, [&](int rank, coll_comm *comm) {
+    void *memory = nullptr;
+    ASSERT_EQ(coll_mem_alloc(comm, 10'000, &memory), COLL_OK)
+        << coll_last_error();
+    std::memset(memory, 'a' + rank, 10'000);
+    char *inside = static_cast<char *>(memory) + 100;
+    wins[size_t(rank)] = windowOf(comm, inside, 9'900);
+    EXPECT_NE(wins[size_t(rank)], 0u);
+    together.arrive_and_wait();
+    for (int peer = 0; peer != nranks; ++peer) {
+      char *there = seen(comm, peer, wins[size_t(peer)]);
+      ASSERT_NE(there, nullptr);
+      EXPECT_EQ(*there, 'a' + peer);
+      EXPECT_EQ(there == inside, peer == rank);
+    }
+    together.arrive_and_wait();
+    EXPECT_EQ(coll_mem_free(comm, memory), COLL_OK);
+    EXPECT_EQ(windowOf(comm, inside, 1), 0u);
+    EXPECT_EQ(entryOf(comm, rank, wins[size_t(rank)]).base, 0u);
+    // What is not freed goes with the communicator.
+    ASSERT_EQ(coll_mem_alloc(comm, 1, &memory), COLL_OK);
+    together.arrive_and_wait();
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaWindow, InProcesses) {
+  Variables device(std::map<std::string, std::string>{{"COLL_DEVICE", "cuda"}});
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  onGoodProcesses(2, [&](int rank, coll_comm *comm) {
+    void *memory = nullptr;
+    ASSERT_EQ(coll_mem_alloc(comm, 100, &memory), COLL_OK);
+    std::memset(memory, 'a' + rank, 100);
+    uint64_t win = windowOf(comm, memory, 100);
+    // The first window of either has the same number.
+    checkAllreduce(plan.plan(), rank, comm, 8);
+    char *there = seen(comm, 1 - rank, win);
+    ASSERT_NE(there, nullptr);
+    EXPECT_EQ(*there, 'a' + 1 - rank);
+    checkAllreduce(plan.plan(), rank, comm, 8); // both have looked
+  });
+}
+
+TEST(CudaWindow, WithoutPeerAccessThereIsNone) {
+  standinSetPeers(0);
+  onDevices(2, [&](int, coll_comm *comm) {
+    void *memory = nullptr;
+    ASSERT_EQ(coll_mem_alloc(comm, 100, &memory), COLL_OK);
+    EXPECT_EQ(windowOf(comm, memory, 100), 0u);
+  });
+  standinSetPeers(1);
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaWindow, TheApplicationsMemoryIsRegistered) {
+  constexpr size_t bytes = 1 << 20;
+  std::barrier<> together(2);
+  uint64_t win = 0;
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    if (rank == 1) {
+      together.arrive_and_wait();
+      char *there = seen(comm, 0, win);
+      ASSERT_NE(there, nullptr);
+      EXPECT_EQ(*there, 'x');
+      EXPECT_EQ(entryOf(comm, 0, win).bytes, 5'000u);
+      together.arrive_and_wait();
+      return;
+    }
+    Application application;
+    OwnMemory memory(bytes, cuda::handlePosixFd);
+    char *begin = memory.get() + 70'000;
+    begin[10] = 'x';
+    EXPECT_EQ(coll_register(comm, begin, 5'000, -1), COLL_OK)
+        << coll_last_error();
+    win = windowOf(comm, begin + 10, 4'990);
+    EXPECT_NE(win, 0u);
+    EXPECT_EQ(windowOf(comm, begin + 10, 4'991), 0u);
+    EXPECT_EQ(coll_register(comm, begin, 5'000, -1), COLL_INVALID);
+    expectContains(coll_last_error(), "is registered already");
+    together.arrive_and_wait();
+    together.arrive_and_wait();
+    EXPECT_EQ(coll_deregister(comm, begin), COLL_OK);
+    EXPECT_EQ(windowOf(comm, begin + 10, 10), 0u);
+    EXPECT_EQ(coll_deregister(comm, begin), COLL_INVALID);
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaWindow, MemoryThatCannotBeSharedIsUsedAsAnyOther) {
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    if (rank == 1)
+      return;
+    Application application;
+    OwnMemory closed(1 << 16, 0);
+    int host = 0;
+    cuda::DevicePtr plain = 0;
+    ASSERT_EQ(calls::cuMemAlloc_v2(&plain, 100), cuda::success);
+    void *places[] = {closed.get(), &host, reinterpret_cast<void *>(plain)};
+    for (void *place : places) {
+      EXPECT_EQ(coll_register(comm, place, 4, -1), COLL_OK)
+          << coll_last_error();
+      EXPECT_EQ(windowOf(comm, place, 4), 0u);
+      EXPECT_EQ(coll_deregister(comm, place), COLL_OK);
+    }
+    EXPECT_EQ(coll_register(comm, closed.get(), 4, 0), COLL_INVALID);
+    expectContains(coll_last_error(), "device memory has no descriptor");
+    EXPECT_EQ(calls::cuMemFree_v2(plain), cuda::success);
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+TEST(CudaWindow, AreMadeWhileAPeersLaunchWaits) {
+  HandPlan plan({ringAllreduce(2)}), other({ringAllreduce(2, 3)});
+  addDeviceKernels(plan);
+  addDeviceKernels(other);
+  onDevices(
+      2,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 8); // connects
+        void *memory = nullptr;
+        if (rank == 1) {
+          sleepMs(100); // rank 0 waits in its kernel
+          ASSERT_EQ(coll_mem_alloc(comm, 100, &memory), COLL_OK);
+          EXPECT_NE(windowOf(comm, memory, 100), 0u);
+          ASSERT_EQ(coll_mem_free(comm, memory), COLL_OK);
+          // And so are channels of another plan.
+          std::vector<int32_t> in(8), out(8);
+          Call call;
+          call.in(in.data()).out(out.data()).count(8);
+          ASSERT_EQ(coll_launch_prepare(&other.plan(), call, comm), COLL_OK)
+              << coll_last_error();
+        }
+        checkAllreduce(plan.plan(), rank, comm, 8);
+        checkAllreduce(other.plan(), rank, comm, 8);
+      },
+      5'000);
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+int main(int argc, char **argv) {
+  setenv("COLL_STANDIN_DEVICES", "2", 1);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
