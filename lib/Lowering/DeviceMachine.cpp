@@ -74,18 +74,23 @@ Value Ptx::barrierOr(Builder &b, Value flag) {
 }
 
 namespace {
-/// Cell 0: bits of pointers; then the sources, then the sinks.
+/// Cell 0: bits of pointers; then those of PortSet; then the sources, then the
+/// sinks.
 class DevicePorts : public PortSet {
 public:
   DevicePorts(Builder &b, const StepShape &shape, const Variant &variant,
               Value cells, unsigned firstSink)
       : b(b), shape(shape), variant(variant), cells(cells),
         firstSink(firstSink) {}
+  void begin() override { b.store(b.cst(0), cells, 8); }
   void put(bool sink, unsigned number, Value index, Value pointer) override;
+  Value cell(Cell which) override { return b.at(cells, 8 * (1 + which)); }
   void finish(TileOperands &tile) override;
 
 private:
-  Value side(bool sink) { return b.at(cells, sink ? 8 * firstSink : 8); }
+  Value side(bool sink) {
+    return b.at(cells, 8 * (sink ? firstSink : kSharedCells));
+  }
   Value loadPointer(Value address) {
     return b.load(pointerIn(b, globalSpace), address, 8);
   }
@@ -95,7 +100,6 @@ private:
   const Variant &variant;
   Value cells;
   unsigned firstSink;
-  bool isFirst = true;
 };
 } // namespace
 
@@ -112,10 +116,7 @@ void DevicePorts::put(bool sink, unsigned number, Value index, Value pointer) {
   const PortShape &port = sink ? shape.sinks[number] : shape.sources[number];
   Value bits = b.and_(LLVM::PtrToIntOp::create(b, b.i64(), pointer),
                       b.cst(vectorMask(port, variant)));
-  if (index || !isFirst)
-    bits = b.or_(bits, b.load(b.i64(), cells, 8));
-  b.store(bits, cells, 8);
-  isFirst = false;
+  b.store(b.or_(bits, b.load(b.i64(), cells, 8)), cells, 8);
   Value address = index ? b.at(side(sink), b.mul(index, b.cst(8)))
                         : b.at(side(sink), uint64_t(number) * 8);
   Value global =
@@ -159,7 +160,8 @@ public:
     emitDeviceTileLoops(b, step, variant, functions, operands, shape.threads);
   }
   Value sizes(Builder &b, Value args) const override;
-  Value enter(Builder &b, Value inst, Value block, Block *leave) const override;
+  Value enter(Builder &b, Value inst, Value block, Block *leave,
+              llvm::function_ref<void()> open) const override;
   void exit(Builder &b, Value inst, Value block, Value rounds) const override;
   bool signalsWithinDevice() const override { return true; }
   void addWaits(ModuleOp module, Primitives &p) const override {
@@ -183,8 +185,8 @@ DeviceMachine::DeviceMachine(ModuleOp module, const DeviceShape &shape)
     : shape(shape) {
   Builder b(module.getContext());
   b.setInsertionPointToEnd(module.getBody());
-  auto type =
-      LLVM::LLVMArrayType::get(b.i64(), 1 + shape.sources + shape.sinks);
+  auto type = LLVM::LLVMArrayType::get(b.i64(), kSharedCells + shape.sources +
+                                                    shape.sinks);
   LLVM::GlobalOp::create(b, type, /*isConstant=*/false, LLVM::Linkage::Internal,
                          cellsName, Attribute(), /*alignment=*/16, sharedSpace);
 }
@@ -227,7 +229,7 @@ std::unique_ptr<PortSet> DeviceMachine::ports(Builder &b, const StepShape &step,
   Value cells =
       LLVM::AddressOfOp::create(b, pointerIn(b, sharedSpace), cellsName);
   return std::make_unique<DevicePorts>(b, step, variant, cells,
-                                       1 + shape.sources);
+                                       kSharedCells + shape.sources);
 }
 
 /// Behind the buffers in the parameter itself, or in device memory.
@@ -239,8 +241,8 @@ Value DeviceMachine::sizes(Builder &b, Value args) const {
 
 /// Refuses to run beside another launch of the same plan: their sequence
 /// numbers are the same words.
-Value DeviceMachine::enter(Builder &b, Value inst, Value block,
-                           Block *leave) const {
+Value DeviceMachine::enter(Builder &b, Value inst, Value block, Block *leave,
+                           llvm::function_ref<void()> open) const {
   Value line = signalOf(b, inst, block);
   Section section = beginOne(b, leave);
   Block *overlap = b.newBlock(), *alone = b.newBlock();
@@ -256,6 +258,7 @@ Value DeviceMachine::enter(Builder &b, Value inst, Value block,
              Ordering::monotonic);
   b.branch(section.leave);
   b.startBlock(alone);
+  open();
   endOne(b, section, leave);
   return b.field(b.i64(), line, offsetof(coll_device_signal, rounds));
 }

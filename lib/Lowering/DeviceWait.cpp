@@ -42,6 +42,7 @@ public:
       : b(module.getContext()), module(module), p(p) {}
   void wait();
   void mismatch();
+  void badWindow();
 
 private:
   Value holds(Value value, Value want, Value how);
@@ -140,10 +141,22 @@ void WaitEmitter::mismatch() {
   giveUp(report, COLL_MISMATCH);
 }
 
+void WaitEmitter::badWindow() {
+  Type ptr = b.ptr(), i32 = b.i32(), i64 = b.i64();
+  p.badWindow = beginFunction(b, module, "coll_kernel_window",
+                              {ptr, i32, i64, i64}, {i32});
+  auto arguments = p.badWindow.getArguments();
+  Value report = reportOf(b, arguments[0], arguments[1]);
+  show(b, report, offsetof(coll_block, progress), arguments[2]);
+  show(b, report, offsetof(coll_block, have), arguments[3]);
+  giveUp(report, COLL_SYSTEM);
+}
+
 void addDeviceWaits(ModuleOp module, Primitives &p) {
   WaitEmitter emitter(module, p);
   emitter.wait();
   emitter.mismatch();
+  emitter.badWindow();
 }
 
 } // namespace coll::lowering

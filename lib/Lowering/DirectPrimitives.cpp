@@ -2,22 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The direct state machines of docs/Runtime.md, word for word. Both ends count
-// the launches that may use the channel directly (coll_seq.launches).
+// the launches that may use the channel directly (coll_seq.launches). The owner
+// of a region posts one word a launch: 2 * launches + 1, behind its window and
+// signature, or 2 * launches, if it has no window and both ends use the ring.
 //
-// Put.  Receiver, at entry: rtr_win, rtr_sig; rtr = launches (release).
-//   Sender: while rtr < launches: wait (acquire); compare rtr_sig; store into
-//   the window; direct += 1; dtail = direct (release).
+// Put.  Receiver, at entry: rtr_win, rtr_sig; rtr (release).
+//   Sender: while rtr < 2 * launches: wait (acquire). If it is 2 * launches + 1
+//   compare rtr_sig; store into the window; direct += 1; dtail = direct
+//   (release).
 //   Receiver: direct += 1; while dtail < direct: wait (acquire).
-// Get.  Sender, at entry: avail_win, avail_sig; avail = launches (release).
-//   Receiver: while avail < launches: wait (acquire); compare avail_sig; load
-//   from the window; at its end: ack = launches (release).
-//   Sender, at its end: while ack < launches: wait (acquire).
-// A window of 0 says that both ends use the ring in this launch, where every
-// message has its signature; others have that of the launch alone.
+// Get.  Sender, at entry: avail_win, avail_sig; avail (release).
+//   Receiver: while avail < 2 * launches: wait (acquire). If it is 2 * launches
+//   + 1 compare avail_sig; load from the window. At its end: ack = launches
+//   (release).
+//   Sender, at its end, if it posted a window: while ack < launches: wait
+//   (acquire).
+// In the ring every message has its signature; others have that of the launch
+// alone.
 //
-// The words that a peer has posted stay as they are for as long as this end
-// needs them: it posts those of the next launch after this launch's last dtail
-// or ack, or last message in the ring. So they are read again at every message.
+// An owner that posted a window goes to the next launch only behind this
+// launch's last dtail or ack. So where a peer finds 2 * launches + 1, words and
+// window stay as they are for as long as it needs them, and they are read again
+// at every message. An owner without a window may be launches ahead: then the
+// word is larger, which says ring as well, and the window is not looked at.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,8 +85,12 @@ private:
     func::ReturnOp::create(b,
                            ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))});
   }
-  void await(Value inst, Value block, Value word, Value least, Value position,
-             Block *then, llvm::function_ref<void()> leave);
+  Value await(Value inst, Value block, Value word, Value least, Value position,
+              Block *then, llvm::function_ref<void()> leave);
+  /// What the word is when the peer has a window for this launch.
+  Value withWindow(Value end) {
+    return b.or_(b.shl(launches(end), b.cst(1)), b.cst(1));
+  }
   void waitFunction(Value inst, Value block, Value word, Value least,
                     Value position);
   void ringUnlessDirect(Value args, Value end, const Handshake &h,
@@ -93,10 +104,10 @@ private:
 };
 } // namespace
 
-/// Falls through to `then` when *word >= least (acquire).
-void DirectBuilder::await(Value inst, Value block, Value word, Value least,
-                          Value position, Block *then,
-                          llvm::function_ref<void()> leave) {
+/// Falls through to `then` when *word >= least (acquire). Returns what it is.
+Value DirectBuilder::await(Value inst, Value block, Value word, Value least,
+                           Value position, Block *then,
+                           llvm::function_ref<void()> leave) {
   Block *poll = b.newBlock(), *slow = b.newBlock(), *out = b.newBlock();
   b.branch(poll);
   b.startBlock(poll);
@@ -111,6 +122,7 @@ void DirectBuilder::await(Value inst, Value block, Value word, Value least,
   b.branchIf(b.eq(rc, b.cst(0, b.i32())), poll, out);
   b.startBlock(out);
   leave();
+  return have;
 }
 
 /// The rest of a function that waits and returns 0, or 1 to leave.
@@ -139,9 +151,16 @@ func::FuncOp DirectBuilder::open(StringRef name, const Handshake &h) {
   Value entry = b.at(b.at(args, offsetof(coll_args, bufs)),
                      b.mul(index, b.cst(sizeof(coll_buf))));
   Value line = b.pointerField(end, h.line);
-  b.setField(b.field(b.i64(), entry, offsetof(coll_buf, win)), line, h.win);
+  Value win = b.field(b.i64(), entry, offsetof(coll_buf, win));
+  Value word = b.shl(launch, b.cst(1));
+  Block *window = b.newBlock(), *tell = b.newBlock({b.i64()});
+  b.branchIf(b.ne(win, b.cst(0)), window, {}, tell, ValueRange{word});
+  b.startBlock(window);
+  b.setField(win, line, h.win);
   b.setField(b.field32(args, offsetof(coll_args, sig)), line, h.sig);
-  b.setField(launch, line, h.word, Ordering::release);
+  b.branch(tell, ValueRange{b.or_(word, b.cst(1))});
+  b.startBlock(tell);
+  b.setField(tell->getArgument(0), line, h.word, Ordering::release);
   b.branch(done);
   b.startBlock(done);
   func::ReturnOp::create(b);
@@ -196,12 +215,14 @@ func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
 
   b.startBlock(wait);
   Value line = b.pointerField(end, h.line);
-  await(inst, block, b.at(line, h.word), launches(end),
-        position(progress, h.state, end), look, [&] { leaveNull(); });
+  Value open = withWindow(end);
+  Value word =
+      await(inst, block, b.at(line, h.word), b.sub(open, b.cst(1)),
+            position(progress, h.state, end), look, [&] { leaveNull(); });
   b.startBlock(look);
-  Value win = b.field(b.i64(), line, h.win);
-  b.branchIf(b.eq(win, b.cst(0)), ring, compare);
+  b.branchIf(b.eq(word, open), compare, ring);
   b.startBlock(compare);
+  Value win = b.field(b.i64(), line, h.win);
   Value launch = b.field(b.i32(), args, offsetof(coll_args, sig));
   Value theirs = b.trunc(b.field(b.i64(), line, h.sig), b.i32());
   b.branchIf(b.eq(theirs, launch), direct, differs);
@@ -217,15 +238,17 @@ func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
   return fn;
 }
 
-/// Branches to `direct` if the peer has posted a window for this launch.
+/// Branches to `direct` if the peer has posted a window for this launch. It has
+/// posted what it has: acquire would say no more.
 void DirectBuilder::ringUnlessDirect(Value args, Value end, const Handshake &h,
                                      Block *direct,
                                      llvm::function_ref<void()> ring) {
   Block *bulk = b.newBlock(), *slots = b.newBlock();
   b.branchIf(isBulk(args), bulk, slots);
   b.startBlock(bulk);
-  Value win = b.field(b.i64(), b.pointerField(end, h.line), h.win);
-  b.branchIf(b.ne(win, b.cst(0)), direct, slots);
+  Value word = b.field(b.i64(), b.pointerField(end, h.line), h.word,
+                       Ordering::monotonic);
+  b.branchIf(b.eq(word, withWindow(end)), direct, slots);
   b.startBlock(slots);
   ring();
   func::ReturnOp::create(b);

@@ -33,6 +33,11 @@ public:
     else
       sides[sink][number] = pointer;
   }
+  Value cell(Cell which) override {
+    if (!cells[which])
+      cells[which] = b.array(b.i64(), b.cst(1));
+    return cells[which];
+  }
   void finish(TileOperands &tile) override {
     tile.sources = sides[0];
     tile.sinks = sides[1];
@@ -46,7 +51,7 @@ private:
   Builder &b;
   const StepShape &shape;
   SmallVector<Value> sides[2];
-  Value arrays[2];
+  Value arrays[2], cells[1];
 };
 
 class HostMachine : public Machine {
@@ -70,7 +75,9 @@ public:
   Value sizes(Builder &b, Value args) const override {
     return b.pointerField(args, offsetof(coll_args, sizes));
   }
-  Value enter(Builder &b, Value, Value, Block *) const override {
+  Value enter(Builder &b, Value, Value, Block *,
+              llvm::function_ref<void()> open) const override {
+    open();
     return b.cst(0);
   }
   void exit(Builder &, Value, Value, Value) const override {}

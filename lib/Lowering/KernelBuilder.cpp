@@ -28,15 +28,15 @@ namespace {
 class KernelEmitter {
 public:
   KernelEmitter(ModuleOp module, const Machine &machine,
-                const Primitives &primitives)
+                const Primitives &primitives, bool mayGoDirect)
       : b(module.getContext()), module(module), machine(machine),
-        primitives(primitives) {}
+        primitives(primitives), mayGoDirect(mayGoDirect) {}
   void build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa);
 
 private:
   Value word(Value base, uint64_t index) { return b.field32(base, index * 4); }
   void rounds(ArrayRef<func::FuncOp> steps);
-  void finish(Value nrounds);
+  void finish(Value nrounds, Block *leave);
   void waitForBlocks(Value step, Value round, Block *leave);
   void signal(Value round, Value done);
   void flush();
@@ -54,7 +54,8 @@ private:
   ModuleOp module;
   const Machine &machine;
   const Primitives &primitives;
-  Value firstRound; // of the launch: devices count on from the last
+  const bool mayGoDirect; // some message of the plan
+  Value firstRound;       // of the launch: devices count on from the last
   Value args, block, inst, programBlocks, instance, words, entry, firstStep,
       numSteps;
 };
@@ -150,9 +151,10 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   Block *stepHead = b.newBlock({b.i64(), b.ptr()}), *stepBody = b.newBlock(),
         *stepDone = b.newBlock(), *roundDone = b.newBlock(),
         *end = b.newBlock();
-  firstRound = machine.enter(b, inst, block, leave);
-  if (primitives.badWindow)
-    openDirect();
+  firstRound = machine.enter(b, inst, block, leave, [&] {
+    if (mayGoDirect)
+      openDirect();
+  });
   Value endRound = b.add(firstRound, nrounds);
   b.branch(roundHead, ValueRange{firstRound});
   b.startBlock(leave);
@@ -176,15 +178,16 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   b.startBlock(roundDone);
   b.branch(roundHead, ValueRange{b.add(round, b.cst(1))});
   b.startBlock(end);
-  finish(nrounds);
-  if (primitives.badWindow)
-    closeDirect(leave);
+  finish(nrounds, leave);
   func::ReturnOp::create(b);
 }
 
-void KernelEmitter::finish(Value nrounds) {
+/// Whoever has to leave does so alone: nothing comes behind it.
+void KernelEmitter::finish(Value nrounds, Block *leave) {
   Machine::Section section = machine.beginBehind(b);
   flush();
+  if (mayGoDirect)
+    closeDirect(leave);
   machine.exit(b, inst, block, nrounds);
   machine.endBehind(b, section);
 }
@@ -408,7 +411,10 @@ void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
   if (variant.op != ReduceOp::None)
     symbol += std::string("_") + nameOf(variant.op);
   symbol += std::string("_") + nameOf(variant.isa);
-  KernelEmitter(module, *machine, primitives).build(symbol, steps, variant.isa);
+  bool mayGoDirect = llvm::any_of(
+      shapes, [](const StepShape &shape) { return shape.hasDirect(); });
+  KernelEmitter(module, *machine, primitives, mayGoDirect)
+      .build(symbol, steps, variant.isa);
   kernels.push_back(
       {anyFormat ? kAnyFormat : static_cast<uint8_t>(variant.dtype),
        static_cast<uint8_t>(variant.op), variant.isa, symbol});

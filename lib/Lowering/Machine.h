@@ -22,9 +22,14 @@ namespace coll::lowering {
 class PortSet {
 public:
   virtual ~PortSet() = default;
+  /// First in a section of one thread.
+  virtual void begin() {}
   /// `number` is the port's place in the shape, `index` the operand it is where
   /// that side is walked by a loop, else null. Inside a section of one thread.
   virtual void put(bool sink, unsigned number, Value index, Value pointer) = 0;
+  /// An i64 that is written in that section alone and read behind it.
+  enum Cell : unsigned { KeptSinks };
+  virtual Value cell(Cell which) = 0;
   /// Behind that section: fills in the operands.
   virtual void finish(TileOperands &tile) = 0;
 };
@@ -59,9 +64,10 @@ public:
 
   /// coll_size[] of a launch.
   virtual Value sizes(Builder &b, Value args) const = 0;
-  /// Enters the kernel; the number that its first round has.
-  virtual Value enter(Builder &b, Value inst, Value block,
-                      mlir::Block *leave) const = 0;
+  /// Enters the kernel; the number that its first round has. `open` emits what
+  /// one thread does before any other thread goes on.
+  virtual Value enter(Builder &b, Value inst, Value block, mlir::Block *leave,
+                      llvm::function_ref<void()> open) const = 0;
   /// Before the kernel returns, all being well. Thread 0's, in a section.
   virtual void exit(Builder &b, Value inst, Value block,
                     Value rounds) const = 0;
@@ -85,7 +91,9 @@ struct DeviceShape {
 /// Adds the block's shared memory to the module.
 std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
                                            const DeviceShape &shape);
-/// Defines coll_kernel_wait and coll_kernel_mismatch (DeviceWait.cpp).
+/// Shared memory of a block: pointers of ports behind a few cells.
+constexpr unsigned kSharedCells = 2;
+/// Defines coll_kernel_wait and its kin (DeviceWait.cpp).
 void addDeviceWaits(mlir::ModuleOp module, Primitives &p);
 /// Of a device (DeviceTileLoop.cpp): the block's threads share the elements.
 void emitDeviceTileLoops(Builder &b, const StepShape &shape,

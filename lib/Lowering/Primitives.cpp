@@ -118,8 +118,7 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
     builder.fetchToWrite();
   builder.flushCredits();
   builder.blockWait();
-  if (badWindow)
-    buildDirect(module);
+  buildDirect(module);
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {

@@ -62,9 +62,7 @@ struct Primitives {
   mlir::func::FuncOp getWait;
 
   /// The runtime's functions on a host, declared; a device's own.
-  mlir::func::FuncOp wait, mismatch;
-  /// On hosts: only there messages go direct yet.
-  mlir::func::FuncOp badWindow;
+  mlir::func::FuncOp wait, mismatch, badWindow;
   /// (read: i64, written: i64); only where bytes are counted, provided by who
   /// counts.
   mlir::func::FuncOp countBytes;

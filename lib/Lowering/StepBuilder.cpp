@@ -165,17 +165,18 @@ void StepEmitter::awaitPuts() {
     return;
   }
   Value port = b.at(words, uint64_t(kStepPorts) * 4);
+  Machine::Section section = machine.beginOne(b, leave);
   Value end = endOf(port, false);
   Value messages =
       b.udiv(b.add(bytes, b.sub(sliceBytes, b.cst(1))), sliceBytes);
-  Block *deferred = b.newBlock(), *now = b.newBlock();
+  Block *deferred = b.newBlock(), *now = b.newBlock(), *done = b.newBlock();
   b.branchIf(b.ne(b.and_(word(port, kPortC), b.cst(kPortDeferred)), b.cst(0)),
              deferred, now);
   b.startBlock(deferred);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   b.setField(b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), messages),
              seq, offsetof(coll_seq, direct));
-  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
+  b.branch(done);
   b.startBlock(now);
   Value rc =
       func::CallOp::create(
@@ -183,7 +184,10 @@ void StepEmitter::awaitPuts() {
           ValueRange{inst, block, end,
                      b.shl(word(words, kStepNumber), b.cst(40)), messages})
           .getResult(0);
-  func::ReturnOp::create(b, ValueRange{rc});
+  b.branchIf(b.eq(rc, b.cst(0, b.i32())), done, section.leave);
+  b.startBlock(done);
+  machine.endOne(b, section, leave);
+  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
 }
 
 /// The whole step, in both forms if it has two.
@@ -206,6 +210,9 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   Block *outer = leave;
   Machine::Section section = machine.beginOne(b, outer);
   leave = section.leave;
+  ports.begin();
+  if (keptCell)
+    b.setField(b.cst(0), keptCell, 0);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {
       const PortShape &of = sinks ? shape.sinks[i] : shape.sources[i];
@@ -241,11 +248,11 @@ void StepEmitter::slices() {
     tile.numSinks = word(words, kStepNumSinks);
     if (canStream())
       sinkBitsCell = b.array(b.i64(), b.cst(1));
-    if (hasDropped)
-      keptCell = b.array(b.i64(), b.cst(1));
   }
   std::unique_ptr<PortSet> ports =
       machine.ports(b, shape, variant, tile.numSources, tile.numSinks);
+  if (shape.loopSinks && hasDropped)
+    keptCell = ports->cell(PortSet::KeptSinks);
   tile.numRanks = b.field32(inst, offsetof(coll_inst, nranks));
   tile.factor =
       b.field(b.getF64Type(), args,
@@ -262,8 +269,6 @@ void StepEmitter::slices() {
   putBits = {};
   if (sinkBitsCell)
     b.setField(b.cst(0), sinkBitsCell, 0);
-  if (keptCell)
-    b.setField(b.cst(0), keptCell, 0);
   acquireAll(*ports, tile);
   if (keptCell)
     tile.numSinks = b.field(b.i64(), keptCell, 0);

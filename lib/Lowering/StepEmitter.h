@@ -23,12 +23,6 @@ public:
       : b(module.getContext()), module(module), machine(machine),
         primitives(primitives), shape(whole), variant(variant),
         functions(functions) {
-    for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks})
-      for (PortShape &port : *side)
-        if (!primitives.badWindow) { // no message goes direct
-          port.direct = Port::None;
-          port.drops = false;
-        }
     for (unsigned i = 0; i < shape.sinks.size(); ++i)
       sinkNumbers.push_back(i);
   }
@@ -104,7 +98,7 @@ private:
   // What was stored to, or'ed together: addresses of memory sinks, 1 for those
   // in scratch, which is read again soon.
   Value sinkBits, sinkBitsCell; // the cell: where sinks are walked by a loop
-  Value keptCell;               // how many of these have not fallen away
+  Value keptCell;               // how many of them have not fallen away
   Value putBits; // the same of the slots and windows of messages that are put
   mlir::Block *leave = nullptr;
 };

@@ -45,6 +45,11 @@ bool StepShape::needsFloat() const {
   return explicitFloat(type);
 }
 
+bool StepShape::hasDirect() const {
+  auto isDirect = [](const PortShape &p) { return p.direct != Port::None; };
+  return llvm::any_of(sources, isDirect) || llvm::any_of(sinks, isDirect);
+}
+
 static void printPorts(llvm::raw_ostream &os,
                        const std::vector<PortShape> &ports, bool loop) {
   for (const PortShape &p : ports)

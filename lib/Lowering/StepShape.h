@@ -54,6 +54,8 @@ struct StepShape {
   /// to them.
   bool needsFloat() const;
   std::string key() const;
+  /// A message that may go direct.
+  bool hasDirect() const;
   /// A receive whose message the sender may store where the step would.
   bool receivesPut() const {
     return sources.size() == 1 && !loopSources &&

@@ -161,7 +161,8 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
     kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
-                       paramBytes, (1 + shape.sources + shape.sinks) * 8, 0});
+                       paramBytes,
+                       (kSharedCells + shape.sources + shape.sinks) * 8, 0});
   }
   optimize(**module, **machine);
   if (llvm::Error error = checkDeviceModule(**module))

@@ -23,7 +23,6 @@ std::string PlanLayout::build(const PlanCall &wanted, PlanMemory &source,
     return status.text();
   stepChunks = maxStepChunks(*table);
   ranks.resize(call.ranks);
-  inBytes.resize(call.ranks);
   abortWord = static_cast<uint32_t *>(memory->alloc(~0u, 4, true));
   for (uint32_t rank = 0; rank < call.ranks; ++rank)
     if (std::string error = buildRank(rank); !error.empty())
@@ -32,6 +31,7 @@ std::string PlanLayout::build(const PlanCall &wanted, PlanMemory &source,
   for (uint32_t rank = 0; rank < call.ranks; ++rank)
     if (std::string error = buildBuffers(rank); !error.empty())
       return error;
+  showWindows();
   return "";
 }
 
@@ -133,6 +133,55 @@ void PlanLayout::connect() {
     }
 }
 
+bool PlanLayout::isRegistered(uint32_t rank, uint32_t kind) const {
+  switch (isDevice ? call.registered : Registered::None) {
+  case Registered::None:
+    return false;
+  case Registered::All:
+    return true;
+  case Registered::In:
+    return kind == COLL_BUF_IN;
+  case Registered::Out:
+    return kind == COLL_BUF_OUT;
+  case Registered::Even:
+    return rank % 2 == 0;
+  }
+  return false;
+}
+
+/// Windows begin before their buffer, and ranks number them differently.
+void *PlanLayout::makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes) {
+  constexpr size_t before = 64;
+  uint32_t kind = table->bufs[buffer].kind;
+  if (!bytes || !isRegistered(rank, kind))
+    return memory->alloc(rank, bytes, kind != COLL_BUF_OUT);
+  auto *base = static_cast<char *>(
+      memory->alloc(rank, before + bytes, kind != COLL_BUF_OUT));
+  windows.push_back({rank, buffer, 1 + rank + buffer, base, before + bytes});
+  return base + before;
+}
+
+/// The tables of peers' windows, and the launch's buffers in them.
+void PlanLayout::showWindows() {
+  if (windows.empty())
+    return;
+  for (PlanRank &rank : ranks) {
+    size_t bytes = sizeof(coll_window) * COLL_MAX_WINDOWS * ranks.size();
+    auto *shown =
+        static_cast<coll_window *>(memory->alloc(rank.inst->rank, bytes, true));
+    rank.inst->wins = addressOf(shown);
+    for (const PlanWindow &window : windows) {
+      coll_window &entry = shown[window.number * ranks.size() + window.rank];
+      entry.base = addressOf(window.base);
+      entry.bytes = window.bytes;
+    }
+  }
+  for (const PlanWindow &window : windows) {
+    coll_buf &buf = ranks[window.rank].arguments->args().bufs[window.buffer];
+    buf.win = window.number << 48 | (buf.ptr - addressOf(window.base));
+  }
+}
+
 std::string PlanLayout::buildBuffers(uint32_t number) {
   PlanRank &rank = ranks[number];
   const coll_class &cls = *rank.cls;
@@ -148,15 +197,13 @@ std::string PlanLayout::buildBuffers(uint32_t number) {
     }
     word += buf.parts;
     size_t bytes = elems * dtypeBytes(call.dtype);
-    void *made = cls.present >> b & 1
-                     ? memory->alloc(number, bytes, buf.kind != COLL_BUF_OUT)
-                     : nullptr;
+    void *made = cls.present >> b & 1 ? makeBuffer(number, b, bytes) : nullptr;
     if (buf.kind == COLL_BUF_OUT) {
       rank.out.push_back(made);
       rank.outBytes.push_back(made ? bytes : 0);
     } else {
       (buf.kind == COLL_BUF_IN ? rank.in : rank.arg).push_back(made);
-      inBytes[number].push_back(made ? bytes : 0);
+      rank.inBytes.push_back(made ? bytes : 0);
     }
   }
   coll_call launched = {};
@@ -225,7 +272,7 @@ void PlanLayout::fillInputs(unsigned launch) {
       void *buffer =
           i < rank.in.size() ? rank.in[i] : rank.arg[i - rank.in.size()];
       if (buffer)
-        fill(buffer, inBytes[number][i], call.dtype,
+        fill(buffer, rank.inBytes[i], call.dtype,
              launch * 1000003u + number * 1009u + i + 1);
     }
   }

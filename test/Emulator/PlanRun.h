@@ -18,6 +18,10 @@
 
 namespace coll::emu {
 
+/// Which launch buffers of a device lie in windows. Even: those of the ranks
+/// with even numbers.
+enum class Registered { None, All, In, Out, Even };
+
 struct PlanCall {
   const coll_plan *plan = nullptr;
   uint32_t ranks = 0;
@@ -30,6 +34,7 @@ struct PlanCall {
   /// The host does not wait between launches, so that channels alone order
   /// what different ranks do; all get the first launch's inputs.
   bool isBackToBack = false;
+  Registered registered = Registered::None;
 };
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
@@ -39,13 +44,20 @@ public:
   virtual void *alloc(uint32_t rank, size_t bytes, bool isWritten) = 0;
 };
 
+struct PlanWindow {
+  uint32_t rank, buffer;
+  uint64_t number;
+  void *base;
+  size_t bytes;
+};
+
 struct PlanRank {
   const coll_class *cls = nullptr;
   std::vector<uint32_t> words;
   std::unique_ptr<Arguments> arguments;
   coll_inst *inst = nullptr;
   std::vector<void *> in, out, arg;
-  std::vector<size_t> outBytes;
+  std::vector<size_t> inBytes, outBytes; // inBytes: the ins, then the args
   std::map<std::pair<uint32_t, uint32_t>, coll_end *> sends, receives;
 };
 
@@ -67,6 +79,9 @@ private:
   void buildEnds(uint32_t rank);
   void connect();
   std::string buildBuffers(uint32_t rank);
+  bool isRegistered(uint32_t rank, uint32_t kind) const;
+  void *makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes);
+  void showWindows();
 
   PlanCall call;
   const coll_plan_ranks *table = nullptr;
@@ -74,7 +89,7 @@ private:
   bool isDevice = false;
   std::vector<uint32_t> stepChunks;
   uint32_t *abortWord = nullptr;
-  std::vector<std::vector<size_t>> inBytes;
+  std::vector<PlanWindow> windows;
 };
 
 /// Sums over runs.

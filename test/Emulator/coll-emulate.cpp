@@ -42,6 +42,9 @@ static cl::opt<unsigned> slots("slots", cl::init(4));
 static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"));
 static cl::opt<bool> isBackToBack("back-to-back",
                                   cl::desc("no wait between launches"));
+static cl::opt<std::string> registered(
+    "registered", cl::ValueOptional,
+    cl::desc("buffers in windows: all, in, out, even (of even ranks)"));
 static cl::opt<bool> mutants("mutants");
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
 static cl::opt<std::string> scoreName("score");
@@ -55,6 +58,12 @@ static const std::pair<const char *, coll_op> kOpNames[] = {{"sum", COLL_SUM},
                                                             {"prod", COLL_PROD},
                                                             {"min", COLL_MIN},
                                                             {"max", COLL_MAX}};
+
+static const std::pair<const char *, Registered> kRegisteredNames[] = {
+    {"all", Registered::All},
+    {"in", Registered::In},
+    {"out", Registered::Out},
+    {"even", Registered::Even}};
 
 static int fail(const Twine &text) {
   errs() << "coll-emulate: " << text << "\n";
@@ -222,6 +231,13 @@ static int runAll(const coll_plan &plan) {
   for (auto &[name, op] : kOpNames)
     if (opName == name)
       call.op = op;
+  if (registered.getNumOccurrences() && registered.empty())
+    registered = "all";
+  for (auto &[name, which] : kRegisteredNames)
+    if (registered == name)
+      call.registered = which;
+  if (!registered.empty() && call.registered == Registered::None)
+    return fail("no --registered=" + registered);
   for (const std::string &dtypeName : dtypes) {
     bool isKnown = false;
     for (auto &[name, dtype] : kDtypeNames)

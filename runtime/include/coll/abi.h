@@ -215,8 +215,8 @@ typedef struct coll_ring_line {
   uint64_t tail;
   uint32_t sig[COLL_MAX_SLOTS];
   uint64_t dtail; /* messages put */
-  uint64_t avail; /* launches for which avail_win and avail_sig stand here */
-  uint64_t avail_win; /* coll_buf.win of what gets come from; 0: use the ring */
+  uint64_t avail; /* 2 * launches, + 1 if avail_win and avail_sig stand here */
+  uint64_t avail_win; /* coll_buf.win of what gets come from */
   uint64_t avail_sig;
   uint64_t pad[7];
 } coll_ring_line;
@@ -224,8 +224,8 @@ typedef struct coll_ring_line {
 /* In the sender's memory, written by the receiver. */
 typedef struct coll_credit_line {
   uint64_t head, small_head;
-  uint64_t rtr;     /* launches for which rtr_win and rtr_sig stand here */
-  uint64_t rtr_win; /* coll_buf.win of what puts go to; 0: use the ring */
+  uint64_t rtr;     /* 2 * launches, + 1 if rtr_win and rtr_sig stand here */
+  uint64_t rtr_win; /* coll_buf.win of what puts go to */
   uint64_t rtr_sig;
   uint64_t ack; /* launches whose gets are done */
   uint64_t pad[2];
