@@ -6,6 +6,7 @@
 #include "dialect/CollDialect.h"
 #include "lib/Analysis/BytecodeBuilder.h"
 #include "lib/Analysis/Symmetry.h"
+#include "lib/Driver/Repair.h"
 #include "lib/Frontend/SemaGlobals.h"
 #include "lib/Support/Slugs.h"
 
@@ -77,12 +78,19 @@ Verdict Session::verdict() const {
   return verdict;
 }
 
-bool Session::parse(llvm::StringRef path,
-                    llvm::ArrayRef<std::string> libraryDirs) {
+bool Session::parse(llvm::StringRef file,
+                    llvm::ArrayRef<std::string> directories) {
+  path = file.str();
+  libraryDirs = directories.vec();
   LoadOptions options;
-  options.libraryDirs.assign(libraryDirs.begin(), libraryDirs.end());
+  options.libraryDirs = libraryDirs;
   syntax = loadProgram(sources, path, diags, options);
   return !syntax.hasErrors;
+}
+
+bool Session::parseAs(const Session &original, std::string text) {
+  return sources.pretend(original.path, std::move(text)) &&
+         parse(original.path, original.libraryDirs);
 }
 
 bool Session::hasSchedule(llvm::StringRef name) {
@@ -208,6 +216,7 @@ bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
   Parameters parameters;
   parameters.rankDims = instance.dims;
   parameters.defines = options.defines;
+  parameters.limits = options.limits;
   LaunchFamily family = enumerateLaunch(code, parameters, diags);
   if (family.status != ElaborateResult::Right)
     return failed(family.status, family.excludedBy);
@@ -244,6 +253,8 @@ Instance Session::instantiate(const Bytecode &code, const RankDims &dims,
   if (elaborateMembers(code, instance, options) &&
       instance.numValues <= options.maxProgramValues)
     makePrograms(code, instance, options);
+  else if (instance.status == Instance::Failed && options.mayRepair)
+    suggestRepair(*this, code, dims, options);
   return instance;
 }
 

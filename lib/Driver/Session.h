@@ -55,6 +55,9 @@ struct InstanceOptions {
   /// A verdict will do: no chunk graph is asked for beyond maxProgramValues.
   bool mayUseSymmetry = false;
   ScheduleOptions schedule;
+  Limits limits; ///< of the execution
+  /// Look for the change that makes a wrong schedule right.
+  bool mayRepair = true;
   /// No kernels for hosts are made: what is said of directives is of devices.
   bool isForDevices = false;
   /// Something else that is done to the programs before they are verified.
@@ -66,7 +69,9 @@ public:
   Session();
 
   /// Reads a file and what it imports; false: `diags` says why.
-  bool parse(llvm::StringRef path, llvm::ArrayRef<std::string> libraryDirs);
+  bool parse(llvm::StringRef file, llvm::ArrayRef<std::string> directories);
+  /// The same as `original` has read, but with `text` as the file.
+  bool parseAs(const Session &original, std::string text);
   /// Analyses what was read; false: `diags` says why. `schedule`: only this
   /// one; empty: all of the file. Every define must be some schedule's.
   bool analyse(llvm::StringRef schedule,
@@ -106,6 +111,8 @@ private:
                     const InstanceOptions &options);
 
   mlir::MLIRContext mlirContext;
+  std::string path;
+  std::vector<std::string> libraryDirs;
   Program syntax;
   mlir::OwningOpRef<mlir::ModuleOp> ir;
   std::vector<Bytecode> codes;

@@ -121,3 +121,12 @@ void DiagnosticEngine::emit(Diagnostic diagnostic) {
   if (before < (isError ? maxErrors : maxWarnings))
     kept.push_back(std::move(diagnostic));
 }
+
+Diagnostic *DiagnosticEngine::lastError() {
+  if (errors > maxErrors)
+    return nullptr;
+  for (Diagnostic &diagnostic : llvm::reverse(kept))
+    if (diagnostic.severity == Severity::Error)
+      return &diagnostic;
+  return nullptr;
+}

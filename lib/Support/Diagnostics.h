@@ -118,6 +118,9 @@ public:
   bool isFull() const { return errors > maxErrors; }
 
   llvm::ArrayRef<Diagnostic> diagnostics() const { return kept; }
+  /// To add to, until the next one is emitted; null: there is none, or it is
+  /// beyond those that are kept.
+  Diagnostic *lastError();
   const SourceManager &sources() const { return files; }
 
 private:

@@ -220,6 +220,9 @@ void TextRenderer::repaired(const FixIt &fixit) {
       std::min<size_t>(file.lineText(lastLine).size(),
                        fixit.range.end - file.lineStart(lastLine)));
   StringRef replacement = fixit.replacement;
+  if (replacement.empty() &&
+      (before + after).str().find_first_not_of(" \t") == std::string::npos)
+    return snippet(fixit.range); // what goes, as nothing is left of the line
   bool severalLines = replacement.contains('\n');
   StringRef shown = replacement.take_until([](char c) { return c == '\n'; });
   std::string text = (before + shown + (severalLines ? "" : after)).str();

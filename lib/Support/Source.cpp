@@ -83,15 +83,32 @@ FileText coll::readFileText(llvm::StringRef path, uint64_t limit) {
   return readAll(*file, limit);
 }
 
+/// One spelling for each file: were it read twice, its names would be defined
+/// twice.
+static std::error_code findRealPath(llvm::StringRef path,
+                                    llvm::SmallVectorImpl<char> &real) {
+  if (path != "-")
+    return llvm::sys::fs::real_path(path, real);
+  real.assign({'-'});
+  return {};
+}
+
+static llvm::StringRef shownName(llvm::StringRef path) {
+  return path == "-" ? "<stdin>" : path;
+}
+
+bool SourceManager::pretend(llvm::StringRef path, std::string text) {
+  llvm::SmallString<256> real;
+  if (findRealPath(path, real))
+    return false;
+  byRealPath[real] = add(shownName(path).str(), std::move(text));
+  return true;
+}
+
 SourceManager::OpenResult SourceManager::open(llvm::StringRef path,
                                               llvm::StringRef name) {
-  // The same file under two spellings must not be read twice: its names would
-  // then be defined twice.
   llvm::SmallString<256> real;
-  bool isStdin = path == "-";
-  if (isStdin)
-    real = "-";
-  else if (std::error_code error = llvm::sys::fs::real_path(path, real))
+  if (std::error_code error = findRealPath(path, real))
     return {noFile, OpenError::Unreadable, error.message()};
   if (auto known = byRealPath.find(real); known != byRealPath.end())
     return {known->second, std::nullopt, {}};
@@ -99,7 +116,7 @@ SourceManager::OpenResult SourceManager::open(llvm::StringRef path,
   FileText file = readFileText(real, maxFileBytes);
   if (file.error)
     return {noFile, file.error, file.message};
-  llvm::StringRef shown = name.empty() ? (isStdin ? "<stdin>" : path) : name;
+  llvm::StringRef shown = name.empty() ? shownName(path) : name;
   FileId id = add(shown.str(), std::move(file.text));
   byRealPath[real] = id;
   return {id, std::nullopt, {}};

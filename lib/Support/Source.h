@@ -85,6 +85,8 @@ public:
   /// Reads `path`; "-" is the standard input. A path read before gives the same
   /// id again. `name` is what messages call it (`path` if it is empty).
   OpenResult open(llvm::StringRef path, llvm::StringRef name = {});
+  /// From now on `path` is taken to hold `text`. False: there is no such path.
+  bool pretend(llvm::StringRef path, std::string text);
 
   uint32_t size() const { return files.size(); }
   const SourceFile &file(FileId id) const { return *files[id]; }

@@ -25,9 +25,8 @@ test::allFiles(const std::vector<std::string> &folders) {
   return files;
 }
 
-/// A value for every parameter that has no default: 0, 1, ...
-static std::vector<std::pair<std::string, int64_t>>
-definesFor(const Bytecode &code) {
+std::vector<std::pair<std::string, int64_t>>
+test::definesFor(const Bytecode &code) {
   std::vector<std::pair<std::string, int64_t>> defines;
   for (const Instr &instr : code.code)
     if (instr.op == Opcode::Param && instr.b == kNone)

@@ -18,6 +18,8 @@ namespace coll::test {
 
 /// The .coll files of these folders of the repository.
 std::vector<std::string> allFiles(const std::vector<std::string> &folders);
+/// A value for every parameter that has no default: 0, 1, ...
+std::vector<std::pair<std::string, int64_t>> definesFor(const Bytecode &code);
 /// The chunk graphs of all launch members. None if the schedule is wrong there,
 /// or excluded. Parameters without a default are 0, 1, ...
 std::vector<ChunkGraph> graphsOf(Session &session, const Bytecode &code,

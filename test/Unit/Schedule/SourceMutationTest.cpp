@@ -3,7 +3,8 @@
 //
 // Every schedule of the library with one thing of its text changed, in every
 // way that SourceMutants.h knows, must be refused at some number of ranks, or
-// keep its contract at all of them.
+// keep its contract at all of them. Where a message then has a repair, the
+// repaired text must keep it.
 //
 //===----------------------------------------------------------------------===//
 #include "../Score.h"
@@ -36,7 +37,9 @@ const std::map<std::string, const char *> reasons = {
 enum class Outcome { NoProgram, Caught, Equivalent, Missed };
 } // namespace
 
-static Outcome judge(const std::string &path, llvm::StringRef schedule) {
+/// `wrongAt`: where it was caught, if that is a matter of its contract.
+static Outcome judge(const std::string &path, llvm::StringRef schedule,
+                     RankDims *wrongAt = nullptr) {
   Session session;
   if (!session.parse(path, {COLL_SOURCE_DIR "/lib/Library"}) ||
       !session.analyse(schedule, {}))
@@ -53,6 +56,8 @@ static Outcome judge(const std::string &path, llvm::StringRef schedule) {
         if (!isKnown)
           return Outcome::NoProgram; // nothing to judge it by
       }
+      if (isWrong && wrongAt)
+        *wrongAt = dims;
       if (isWrong)
         return Outcome::Caught;
     }
@@ -110,4 +115,74 @@ TEST(SourceMutation, NothingIsMissed) {
           " more were no programs, or of contracts that are not judged");
   EXPECT_EQ(tally.missed, 0u);
   EXPECT_LT(tally.equivalent * 4, tally.mutants);
+}
+
+//===----------------------------------------------------------------------===//
+// Repairs
+//===----------------------------------------------------------------------===//
+
+/// Nothing: there is no repair.
+static std::optional<std::string> repaired(const std::string &path,
+                                           llvm::StringRef schedule,
+                                           const RankDims &dims) {
+  Session session;
+  if (!session.parse(path, {COLL_SOURCE_DIR "/lib/Library"}) ||
+      !session.analyse(schedule, {}))
+    return std::nullopt;
+  InstanceOptions options;
+  options.defines = definesFor(session.schedules()[0]);
+  options.maxProgramValues = 0;
+  session.instantiate(session.schedules()[0], dims, options);
+  const Diagnostic *error = session.diags.lastError();
+  if (!error || error->fixits.size() != 1)
+    return std::nullopt;
+  const FixIt &fixit = error->fixits.front();
+  std::string text = session.sources.file(fixit.range.file).text().str();
+  return text.replace(fixit.range.begin, fixit.range.size(), fixit.replacement);
+}
+
+/// One thing in so many that can go wrong in the library.
+constexpr unsigned oneRepairIn = 4;
+
+TEST(SourceMutation, RepairsKeepTheContract) {
+  std::map<std::string, std::pair<unsigned, unsigned>> found; // of how many
+  unsigned number = 0;
+  std::string path =
+      testing::TempDir() + "repair-" + std::to_string(getpid()) + ".coll";
+  for (const std::string &original : allFiles({"/lib/Library"})) {
+    Session reader;
+    ASSERT_TRUE(reader.parse(original, {}));
+    const File &file = *reader.program().main;
+    for (const Decl *decl : file.decls)
+      for (const SourceMutant &mutant : mutantsOf(
+               file, reader.sources.file(file.id).text(), decl->name.text)) {
+        RankDims dims;
+        if (decl->kind() != Decl::Kind::Schedule || number++ % oneRepairIn)
+          continue;
+        std::ofstream(path) << mutant.text;
+        judge(path, decl->name.text, &dims);
+        if (dims.empty())
+          continue;
+        auto &[repairs, all] =
+            found[mutant.what.substr(0, mutant.what.find(' '))];
+        ++all;
+        std::optional<std::string> text = repaired(path, decl->name.text, dims);
+        if (!text)
+          continue;
+        ++repairs;
+        std::ofstream(path) << *text;
+        EXPECT_EQ(judge(path, decl->name.text), Outcome::Equivalent)
+            << decl->name.text.str() << ": " << mutant.what << "\n"
+            << *text;
+      }
+  }
+  std::remove(path.c_str());
+  std::string list;
+  for (auto &[what, counts] : found)
+    list += (list.empty() ? "" : ", ") + what + " " +
+            std::to_string(counts.first) + " of " +
+            std::to_string(counts.second);
+  reportScore("repairs of sources", list);
+  EXPECT_GE(found["negate"].first * 2, found["negate"].second) << list;
+  EXPECT_GE(found["repeat"].first * 2, found["repeat"].second) << list;
 }
