@@ -1,6 +1,8 @@
 //===- Direct.cpp - Which messages may go direct --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/Direct.h"
+#include "lib/Analysis/DirectWait.h"
+#include "lib/Analysis/ProgramCheckRun.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -49,6 +51,7 @@ private:
   void keepToOneBuffer();
   bool takeBack(const std::vector<DirectError> &errors);
   void mark(const Candidate &candidate);
+  bool takeBackAt(Rank rank);
   Candidate *find(const MessageId &id);
 
   ProgramSet &programs;
@@ -227,6 +230,25 @@ bool Chooser::takeBack(const std::vector<DirectError> &errors) {
   return true;
 }
 
+/// Of a rank whose blocks only messages put in order, what orders nothing when
+/// it goes direct. False: there is none.
+bool Chooser::takeBackAt(Rank rank) {
+  const std::vector<std::vector<bool>> unordered =
+      unorderedReceives(member, Variant::OutOfPlace);
+  bool isAny = false;
+  for (Candidate &candidate : candidates) {
+    const auto &[from, to, tag, index] = candidate.id;
+    const Pair &pair = candidate.variants[0];
+    if ((from != rank && to != rank) || candidate.direct == Port::None ||
+        !unordered[to][pair.recv - pair.to->ports.data()])
+      continue;
+    candidate.direct = Port::None;
+    candidate.put.reset(), candidate.get.reset();
+    isAny = true;
+  }
+  return isAny;
+}
+
 void Chooser::choose() {
   clear();
   if (!collect())
@@ -241,9 +263,15 @@ void Chooser::choose() {
       mark(candidate);
     std::vector<DirectError> errors =
         checkDirect(programs, memberIndex, options);
-    if (errors.empty())
+    if (!errors.empty()) {
+      if (!takeBack(errors))
+        break;
+      continue;
+    }
+    std::optional<ProgramError> lost = check::lostOrder(programs, memberIndex);
+    if (!lost)
       return;
-    if (!takeBack(errors))
+    if (lost->kind != ProgramError::Race || !takeBackAt(lost->rank))
       break;
   }
   clear();

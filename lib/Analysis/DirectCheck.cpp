@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/DirectCheck.h"
 #include "lib/Analysis/DirectOrder.h"
+#include "lib/Analysis/DirectWait.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -56,7 +57,7 @@ private:
   void checkRaces(const Run &run, Variant variant);
   std::map<CellKey, std::vector<Access>> accesses(const Run &run,
                                                   Variant variant) const;
-  void findDeferred(const Run &run, Variant variant);
+  void findUnordered(const Run &apart);
   CellKey cellOf(Rank rank, const Location &where, Variant variant) const;
   bool isLaunchBuffer(const Location &where) const {
     return where.space == Location::Buffer &&
@@ -74,7 +75,7 @@ private:
   std::map<std::tuple<Rank, uint16_t, uint32_t>, std::pair<uint16_t, uint32_t>>
       alias;
   std::vector<DirectError> errors;
-  std::set<MessageId> deferred; // in either variant
+  std::set<MessageId> unordered; // in either variant
 };
 } // namespace
 
@@ -326,20 +327,12 @@ std::map<CellKey, std::vector<Access>> Check::accesses(const Run &run,
   return result;
 }
 
-/// Nothing touches what a step has received after it: where it is put, its
-/// arrival may be awaited when the launch ends, and orders nothing.
-void Check::findDeferred(const Run &run, Variant variant) {
-  for (const auto &[cell, of] : accesses(run, variant))
-    for (const Access &put : of) {
-      if (!put.isWrite || !put.message || run.stepAt(put.ring).numSinks != 1)
-        continue;
-      bool isLast = llvm::all_of(of, [&, at = put.ring](const Access &other) {
-        return run.blocks[other.ring.block].rank != put.message->id.to ||
-               (other.ring.block == at.block && other.ring.step <= at.step);
-      });
-      if (isLast)
-        deferred.insert(put.message->id);
-    }
+void Check::findUnordered(const Run &apart) {
+  const std::vector<std::vector<bool>> ports =
+      unorderedReceives(member, Variant::OutOfPlace);
+  for (const Message &message : apart.messages)
+    if (ports[message.id.to][message.recv.port])
+      unordered.insert(message.id);
 }
 
 void Check::reportRace(const Run &run, Variant variant, const Access &a,
@@ -362,7 +355,7 @@ void Check::checkRaces(const Run &run, Variant variant) {
   for (const auto &[cell, of] : all)
     groups[{of.front().message->size, of.front().message->chunk}].push_back(
         &cell);
-  Order order(run, deferred, hasInPlace(), options.maxWork);
+  Order order(run, unordered, hasInPlace(), options.maxWork);
   // Loads of an element come before the stores of the step.
   auto isPointBefore = [&](const Point &a, const Point &b, Rank owner) {
     if (a.at.block == b.at.block && a.at.step == b.at.step)
@@ -428,9 +421,7 @@ std::vector<DirectError> Check::run() {
     checkShapes(*inPlace, Variant::InPlace);
   if (!errors.empty())
     return std::move(errors);
-  findDeferred(apart, Variant::OutOfPlace);
-  if (inPlace)
-    findDeferred(*inPlace, Variant::InPlace);
+  findUnordered(apart);
   checkRaces(apart, Variant::OutOfPlace);
   if (inPlace)
     checkRaces(*inPlace, Variant::InPlace);

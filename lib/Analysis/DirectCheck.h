@@ -20,9 +20,10 @@
 //    and messages, send before receive. A get that goes direct makes its
 //    receiver wait for nothing but the sender's having entered the launch, so a
 //    get orders nothing (but itself, where it is taken to use the ring). Nor
-//    does a put into a region that its receiver does not touch again: that it
-//    has arrived may be awaited as late as when the launch ends.
-//    Credits order nothing, since only the ring has them. A chunk may be empty
+//    does a put whose arrival is awaited when the launch ends (DirectWait.h).
+//    Credits order nothing, since only the ring has them. Nor may two blocks of
+//    a rank rely on such messages wherever else they meet: checkPrograms looks
+//    for races with the others alone. A chunk may be empty
 //    where another is not, and then has no messages: only messages of the
 //    region's own chunk count.
 // 5. Ranks are in place or not each by itself. What other ranks do between

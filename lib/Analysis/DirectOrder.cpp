@@ -55,10 +55,10 @@ Run::Run(const ProgramMember &member, Variant variant)
   }
 }
 
-Order::Order(const Run &run, const std::set<MessageId> &deferred,
+Order::Order(const Run &run, const std::set<MessageId> &unordered,
              bool hasVariants, uint64_t maxWork)
-    : run(run), deferred(deferred), hasVariants(hasVariants), workLeft(maxWork),
-      waits(run.blocks.size()), edges(run.blocks.size()),
+    : run(run), unordered(unordered), hasVariants(hasVariants),
+      workLeft(maxWork), waits(run.blocks.size()), edges(run.blocks.size()),
       bounds(run.blocks.size()), queued(run.blocks.size()) {
   for (uint32_t m = 0; m < run.messages.size(); ++m)
     messagesOf[{run.messages[m].size, run.messages[m].chunk}].push_back(m);
@@ -80,7 +80,7 @@ void Order::enter(uint32_t size, uint32_t chunk) {
   touched.clear();
   for (uint32_t m : messagesOf[{size, chunk}]) {
     const Message &message = run.messages[m];
-    if (message.direct == Port::Get || deferred.count(message.id))
+    if (unordered.count(message.id))
       continue;
     if (edges[message.recv.block].empty())
       touched.push_back(message.recv.block);

@@ -57,10 +57,10 @@ public:
 /// Of the steps of a run, as messages of one chunk see it.
 class Order {
 public:
-  /// `deferred`: puts whose arrival nobody waits for in the step that receives
-  /// them. `hasVariants`: other ranks may be in the other variant, and wait in
-  /// other ways.
-  Order(const Run &run, const std::set<MessageId> &deferred, bool hasVariants,
+  /// `unordered`: messages that nobody waits for in the step that receives
+  /// them, in some mixture. `hasVariants`: other ranks may be in the other
+  /// variant, and wait in other ways.
+  Order(const Run &run, const std::set<MessageId> &unordered, bool hasVariants,
         uint64_t maxWork);
 
   /// Whether all of step `a` that concerns an element of the chunk comes before
@@ -79,7 +79,7 @@ private:
   };
 
   const Run &run;
-  const std::set<MessageId> &deferred;
+  const std::set<MessageId> &unordered;
   const bool hasVariants;
   uint64_t workLeft;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>

@@ -320,11 +320,14 @@ std::string coll::describeOther(const ProgramError &race) {
 /// The run that found the race came to the other access first; so a wait for it
 /// can always end.
 std::string coll::describeMissingOrder(const ProgramError &race) {
-  std::string text = "block " + std::to_string(race.block) +
-                     (race.isStore ? " stores" : " loads") + " here, in step " +
-                     std::to_string(race.step) +
-                     (race.roundsBefore ? " of the next round" : "") +
-                     ", and no wait or message comes between";
+  std::string text =
+      "block " + std::to_string(race.block) +
+      (race.isStore ? " stores" : " loads") + " here, in step " +
+      std::to_string(race.step) +
+      (race.roundsBefore ? " of the next round" : "") +
+      (race.isDirect ? ", and no wait or message that cannot go direct "
+                       "comes between"
+                     : ", and no wait or message comes between");
   if (race.roundsBefore > 1)
     return text;
   return text + "; 'coll.wait block " + std::to_string(race.otherBlock) +

@@ -78,7 +78,7 @@ struct ProgramError {
   /// Race: which of the two stores, and how many rounds before this access the
   /// other one was.
   bool isStore = false, isOtherStore = false;
-  /// Deadlock: in some mixture of messages that go direct and others.
+  /// Deadlock, Race: in some mixture of messages that go direct and others.
   bool isDirect = false, isOtherDirect = false;
   uint32_t roundsBefore = 0;
   Location location = {}; ///< memory errors

@@ -54,6 +54,23 @@ std::vector<ProgramError> check::directErrors(const ProgramSet &programs,
   return result;
 }
 
+std::optional<ProgramError> check::lostOrder(const ProgramSet &programs,
+                                             uint32_t m) {
+  const ProgramMember &member = programs.members[m];
+  for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
+    const auto &ranks =
+        variant == Variant::InPlace ? member.inPlace : member.outOfPlace;
+    const uint32_t rounds = roundsToRun(ranks);
+    if (ranks.empty() || rounds == 1) // no rank has two blocks
+      continue;
+    CheckTerms terms(programs, m, nullptr, rounds);
+    Machine machine(programs, m, variant, terms, {}, rounds);
+    if (!machine.run())
+      return machine.errors[0];
+  }
+  return std::nullopt;
+}
+
 /// Where a message may go direct, every mixture must run, and that is certain
 /// only if it does not matter how batches are aligned.
 bool check::needsAlignment(const ProgramSet &programs, uint32_t m,

@@ -1,6 +1,8 @@
 //===- ProgramCheckRun.cpp - Running programs on terms --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/ProgramCheckRun.h"
+#include "lib/Analysis/DirectCheck.h"
+#include "lib/Analysis/DirectWait.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -39,6 +41,8 @@ Machine::Machine(const ProgramSet &programs, uint32_t member, Variant variant,
       blocks.push_back({rank, b});
   }
   firstBlock.push_back(blocks.size());
+  if (hasDirect(this->member))
+    unordered = unorderedReceives(this->member, variant);
 }
 
 bool Machine::run() {
@@ -105,6 +109,7 @@ bool Machine::raceAt(const Block &block, const Port &port, Conflict other) {
   error.isOtherStore = other.isWrite;
   error.roundsBefore = block.round - other.event.number / steps.size();
   error.otherSite = steps[error.otherStep].site;
+  error.isDirect = !unordered.empty();
   return false;
 }
 

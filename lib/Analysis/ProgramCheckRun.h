@@ -137,10 +137,17 @@ private:
   std::vector<std::vector<uint32_t>> sendFifos, recvFifos; // by rank and end
   std::vector<uint32_t> queue;
   uint32_t openRounds = 1; // may be run
+  /// By rank and port: see unorderedReceives. Empty: nothing goes direct.
+  std::vector<std::vector<bool>> unordered;
   llvm::SmallVector<TermId, 8> operands, sources;
 };
 
 uint32_t roundsToRun(const std::vector<RankProgram> &ranks);
+
+/// Two blocks of a rank that touch one location, with an order between them
+/// only as long as nothing goes direct. Of programs that are right in the ring.
+std::optional<ProgramError> lostOrder(const ProgramSet &programs,
+                                      uint32_t member);
 
 /// What checkDirect finds.
 std::vector<ProgramError> directErrors(const ProgramSet &programs,

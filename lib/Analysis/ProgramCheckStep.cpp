@@ -77,7 +77,8 @@ bool Machine::execute(Block &block, const Step &step) {
   for (uint32_t p = 0; p < step.numSources && !isIdle(block, step); ++p)
     if (ports[p].kind == Port::Recv) {
       const Fifo &fifo = fifos[recvFifos[block.rank][ports[p].end]];
-      after.push_back(fifo.messages[fifo.head].event);
+      if (unordered.empty() || !unordered[block.rank][step.firstPort + p])
+        after.push_back(fifo.messages[fifo.head].event);
     }
   Event event = order.begin(block.rank, block.block, after);
   ++steps;

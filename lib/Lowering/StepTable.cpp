@@ -3,6 +3,7 @@
 
 #include "lib/Lowering/StepTable.h"
 
+#include "lib/Analysis/DirectWait.h"
 #include "lib/Lowering/StepWords.h"
 
 #include <algorithm>
@@ -260,90 +261,17 @@ void TableBuilder::directEnds(const RankProgram &program,
   push(entries.size());
 }
 
-namespace {
-/// Who touches a region of a launch buffer, by place in a rank's program.
-class RegionUses {
-public:
-  RegionUses(const RankProgram &program, const ProgramMember &member, Rank rank,
-             Variant variant);
-  /// Does the step do nothing but receive a message into a region that nothing
-  /// touches afterwards, and tells nobody that it has? Then its arrival matters
-  /// only when the launch ends.
-  bool isDeferred(const Step &step, uint32_t block, uint32_t index) const;
-
-private:
-  using Region = std::tuple<uint32_t, uint32_t, uint32_t>;
-  Region regionOf(const Location &loc) const {
-    auto alias = aliases.find({loc.buffer, loc.part});
-    auto [buffer, part] =
-        alias == aliases.end()
-            ? std::pair<uint32_t, uint32_t>(loc.buffer, loc.part)
-            : alias->second;
-    return {buffer, part, loc.chunk};
-  }
-  const RankProgram &program;
-  std::map<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>>
-      aliases;
-  std::map<Region, std::vector<std::pair<uint32_t, uint32_t>>> uses;
-  /// By block: from which step on nothing is sent, and no other block waits for
-  /// a step. A message or a signal after the receive puts others in order
-  /// behind it.
-  std::vector<uint32_t> silentFrom;
-};
-} // namespace
-
-RegionUses::RegionUses(const RankProgram &program, const ProgramMember &member,
-                       Rank rank, Variant variant)
-    : program(program) {
-  if (std::none_of(program.ports.begin(), program.ports.end(),
-                   [](const Port &p) { return p.direct == Port::Put; }))
-    return;
-  for (const InplacePair &pair : member.inplacePairs)
-    if (variant == Variant::InPlace && pair.rank == rank)
-      aliases[{pair.bufferB, pair.partB}] = {pair.bufferA, pair.partA};
-  silentFrom.resize(program.blocks.size());
-  for (const BlockWait &wait : program.waits)
-    silentFrom[wait.block] = std::max(silentFrom[wait.block], wait.step + 1);
-  for (uint32_t b = 0; b < program.blocks.size(); ++b)
-    for (uint32_t s = 0; s < program.blocks[b].steps.size(); ++s) {
-      const Step &step = program.blocks[b].steps[s];
-      for (uint32_t i = 0; i < step.numSinks; ++i)
-        if (program.ports[step.firstPort + step.numSources + i].kind ==
-            Port::Send)
-          silentFrom[b] = std::max(silentFrom[b], s + 1);
-      for (uint32_t i = 0; i < uint32_t(step.numSources) + step.numSinks; ++i)
-        if (const Port &port = program.ports[step.firstPort + i];
-            (port.kind == Port::Load || port.kind == Port::Store) &&
-            port.loc.space == Location::Buffer)
-          uses[regionOf(port.loc)].push_back({b, s});
-    }
-}
-
-bool RegionUses::isDeferred(const Step &step, uint32_t block,
-                            uint32_t index) const {
-  const Port &source = program.ports[step.firstPort];
-  if (step.numSources != 1 || step.numSinks != 1 ||
-      source.direct != Port::Put || source.kind != Port::Recv ||
-      index < silentFrom[block])
-    return false;
-  const auto &all = uses.at(regionOf(source.loc));
-  return std::all_of(all.begin(), all.end(), [&](auto use) {
-    return use.first == block && use.second <= index;
-  });
-}
-
 void TableBuilder::variant(const RankProgram &program, Variant which) {
   std::vector<std::pair<uint32_t, uint32_t>> entries;
   uint32_t number = 0;
-  RegionUses uses(program, member, rankClass.rank, which);
+  DirectWait wait(member, rankClass.rank, which);
   for (uint32_t b = 0; b < program.blocks.size(); ++b) {
     const BlockProgram &block = program.blocks[b];
     directEnds(program, block);
     blockEnds(program, block);
     entries.push_back({table.words.size(), block.steps.size()});
     for (uint32_t s = 0; s < block.steps.size(); ++s)
-      step(program, block.steps[s], which, number++,
-           uses.isDeferred(block.steps[s], b, s));
+      step(program, block.steps[s], which, number++, wait.isDeferred(b, s));
   }
   table.entry[static_cast<unsigned>(which)] = table.words.size();
   for (auto [offset, count] : entries) {

@@ -8,6 +8,7 @@ seconds=$1 seed=$2
 tests=(ScheduleTests:Oracle.DeadlockInEveryInterleaving
        ScheduleTests:Oracle.RacesInEveryInterleaving
        ScheduleTests:Oracle.ProgramsInEveryInterleaving
+       ScheduleTests:DirectOracle.EveryMixtureInEveryInterleaving
        AnalysisTests:RegionModel.AgreesWithQueues
        AnalysisTests:RandomSchedule.AgreesWithTheNaiveInterpreter)
 scores=$(mktemp -d)

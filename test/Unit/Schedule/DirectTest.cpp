@@ -7,67 +7,18 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Direct.h"
 #include "../Score.h"
+#include "DirectMarks.h"
 #include "Dump.h"
 #include "Schedules.h"
 #include "lib/Analysis/ProgramCheck.h"
 #include "lib/Analysis/Schedule.h"
 
 #include <gtest/gtest.h>
-#include <map>
 
 using namespace coll;
 using namespace coll::test;
 
 namespace {
-
-/// The marks of one message, at both ends and in both variants.
-void mark(ProgramSet &programs, const MessageId &id, Port::Direct direct,
-          const Location &region) {
-  ProgramMember &member = programs.members[0];
-  for (auto *ranks : {&member.outOfPlace, &member.inPlace})
-    for (Rank rank = 0; rank < ranks->size(); ++rank) {
-      RankProgram &program = (*ranks)[rank];
-      uint32_t seen = 0;
-      for (const BlockProgram &block : program.blocks)
-        for (const Step &step : block.steps)
-          for (uint32_t p = step.firstPort;
-               p < step.firstPort + step.numSources + step.numSinks; ++p) {
-            Port &port = program.ports[p];
-            bool isSend =
-                port.kind == Port::Send && rank == id.from &&
-                program.sendEnds[port.end] == ChannelEnd{id.to, id.tag};
-            bool isRecv =
-                port.kind == Port::Recv && rank == id.to &&
-                program.recvEnds[port.end] == ChannelEnd{id.from, id.tag};
-            if ((!isSend && !isRecv) || seen++ != id.index)
-              continue;
-            port.direct = direct;
-            port.loc = direct == Port::None ? Location() : region;
-          }
-    }
-}
-
-/// Every message of out of place programs, by id, and where its sender stands.
-std::vector<std::pair<MessageId, Port>> messagesOf(const ProgramSet &programs) {
-  std::vector<std::pair<MessageId, Port>> result;
-  const auto &ranks = programs.members[0].outOfPlace;
-  for (Rank rank = 0; rank < ranks.size(); ++rank) {
-    std::map<uint32_t, uint32_t> sent;
-    for (const BlockProgram &block : ranks[rank].blocks)
-      for (const Step &step : block.steps)
-        for (uint32_t p = step.firstPort + step.numSources;
-             p < step.firstPort + step.numSources + step.numSinks; ++p)
-          if (const Port &port = ranks[rank].ports[p];
-              port.kind == Port::Send) {
-            const ChannelEnd &end = ranks[rank].sendEnds[port.end];
-            Port at = port;
-            if (port.direct == Port::None)
-              at.loc = {Location::Buffer, 0, 0, step.chunk};
-            result.push_back({{rank, end.peer, end.tag, sent[port.end]++}, at});
-          }
-  }
-  return result;
-}
 
 ProgramSet programsOf(const ChunkGraph &graph) {
   ScheduleResult result = schedule({&graph, 1}, {});
@@ -119,7 +70,7 @@ TEST(Direct, WrongMarksAreRefused) {
       continue;
     SCOPED_TRACE(named.name);
     const ProgramSet original = programsOf(named.graph);
-    for (const auto &[id, send] : messagesOf(original)) {
+    for (const auto &[id, send, puts, gets] : messagesOf(original)) {
       for (Port::Direct direct : {Port::Put, Port::Get}) {
         if (send.direct == direct)
           continue;

@@ -49,15 +49,19 @@ void checkOne(const std::vector<ChunkGraph> &graphs, Totals &totals,
   }
   if (programs.numRanks() > 4)
     return;
-  FifoShape shape = result.bulk;
-  shape.rounds = 2;
+  Setting setting{.shape = result.bulk};
+  setting.shape.rounds = 2;
   for (uint32_t m = 0; m < graphs.size(); ++m)
     for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
       if (variant == Variant::InPlace && programs.members[m].inPlace.empty())
         continue;
-      std::vector<Variant> variants(programs.numRanks(), variant);
-      EXPECT_TRUE(
-          execute(programs, m, variants, graphs[m], shape, random).isRight);
+      setting.member = m;
+      setting.variants.assign(programs.numRanks(), variant);
+      for (bool isDirect : {false, true}) {
+        setting.direct =
+            isDirect ? directMessages(programs, m) : std::set<DirectMessages>();
+        EXPECT_TRUE(execute(programs, graphs[m], setting, random).isRight);
+      }
     }
 }
 

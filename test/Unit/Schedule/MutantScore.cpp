@@ -33,30 +33,40 @@ bool ScoreBoard::runsRight(const ProgramSet &programs, uint32_t member,
                            const ChunkGraph &graph, FifoShape shape,
                            bool *ranAllOrders) {
   const uint32_t slices = shape.slices;
-  shape.rounds = 2;
   const bool hasInPlace = !programs.members[member].inPlace.empty();
-  std::vector<Variant> variants(programs.numRanks(), Variant::OutOfPlace);
-  for (int run = 0; run < 6; ++run) {
+  const std::set<DirectMessages> marked = directMessages(programs, member);
+  Setting setting{.member = member, .shape = shape};
+  setting.shape.rounds = 2;
+  setting.variants.assign(programs.numRanks(), Variant::OutOfPlace);
+  for (int run = 0; run < (marked.empty() ? 6 : 12); ++run) {
     if (hasInPlace)
-      for (Variant &variant : variants)
+      for (Variant &variant : setting.variants)
         variant = run == 0 || (run > 1 && random() % 2) ? Variant::OutOfPlace
                                                         : Variant::InPlace;
-    shape.slices = 1 + run % slices;
-    if (!execute(programs, member, variants, graph, shape, random).isRight)
+    setting.shape.slices = 1 + run % slices;
+    if (run % 2)
+      setting.direct = run % 4 == 1 ? marked : someOf(marked, random);
+    ExecutorResult result = execute(programs, graph, setting, random);
+    if (!result.isRight || result.hasRaced)
       return false;
+    setting.direct.clear();
   }
   if (!ranAllOrders || !isSmall(programs, member))
     return true;
-  shape.slices = 1;
-  for (Variant variant : {Variant::OutOfPlace, Variant::InPlace}) {
-    if (variant == Variant::InPlace && !hasInPlace)
-      continue;
-    variants.assign(programs.numRanks(), variant);
-    AllOrders all = executeAll(programs, member, variants, graph, {4, 2, 1, 2});
-    *ranAllOrders |= !all.isCut;
-    if (all.canStick || all.canBreak || all.canBeWrong)
-      return false;
-  }
+  setting.shape = {4, 2, 1, marked.empty() ? 2u : 1u};
+  for (Variant variant : {Variant::OutOfPlace, Variant::InPlace})
+    for (bool isDirect : {false, true}) {
+      if ((variant == Variant::InPlace && !hasInPlace) ||
+          (isDirect && marked.empty()))
+        continue;
+      setting.variants.assign(programs.numRanks(), variant);
+      setting.direct = isDirect ? marked : std::set<DirectMessages>();
+      AllOrders all = executeAll(programs, graph, setting);
+      *ranAllOrders |= !all.isCut;
+      if (all.canStick || all.canBreak || all.canBeWrong ||
+          (isDirect && all.canRace))
+        return false;
+    }
   return true;
 }
 

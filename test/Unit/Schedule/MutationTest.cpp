@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Mutants.h"
 #include "Schedules.h"
+#include "lib/Analysis/Direct.h"
 #include "lib/Analysis/Schedule.h"
 
 #include <gtest/gtest.h>
@@ -25,6 +26,7 @@ TEST(Mutation, NothingIsMissed) {
   if (const char *text = getenv("MUTATION"))
     sscanf(text, "%lu:%u", &seed, &times);
   ScoreBoard board(seed);
+  uint64_t direct = 0;
   for (const Named &named : allSchedules()) {
     uint32_t ranks = named.graph.numRanks();
     if (ranks < 2 || ranks > 4)
@@ -32,14 +34,19 @@ TEST(Mutation, NothingIsMissed) {
     for (Fusion fusion : {Fusion::Full, Fusion::Sends, Fusion::None}) {
       ScheduleOptions options;
       options.fusion = fusion;
-      options.mayGoDirect = false; // at these FIFOs: DirectTest.cpp
+      options.mayGoDirect = false; // at other FIFOs
       ScheduleResult result = schedule({&named.graph, 1}, options);
       ASSERT_FALSE(result.refusal);
-      board.judge(named.name, result.programs, {&named.graph, 1},
-                  {{4, 2, 2, 1}}, times);
+      const FifoShape fifo{4, 2, 2, 1};
+      chooseDirect(result.programs, {&fifo, 1});
+      DirectCounts counts = countDirect(result.programs);
+      direct += counts.puts + counts.gets;
+      board.judge(named.name, result.programs, {&named.graph, 1}, {fifo},
+                  times);
     }
   }
   board.report("mutation");
+  EXPECT_GT(direct, 100u);
   Score all = board.total();
   EXPECT_EQ(all.missed, 0u);
   EXPECT_LT(all.equivalent * 4, all.mutants);

@@ -22,6 +22,10 @@ RandomProgram randomProgram(std::mt19937_64 &random);
 /// have their counterparts; nothing is said of what they mean.
 ProgramSet randomBlocks(std::mt19937_64 &random);
 
+/// Messages between buffers and scratch, some sent on, some combined, again and
+/// again around the same few chunks; in one or two blocks, and in place, too.
+ProgramSet randomTransfers(std::mt19937_64 &random);
+
 /// Messages alone, of up to 4 ranks: first in an order that needs no buffer,
 /// then some steps change places. The sizes are one, the memory nothing.
 ProgramSet randomMessages(std::mt19937_64 &random);
