@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -70,20 +69,6 @@ TEST(Late, RankThatHasLeft) {
     EXPECT_EQ(coll_comm_destroy(comm), COLL_PEER_LOST);
   });
 }
-
-/// One number that processes share.
-class SharedNumber {
-public:
-  SharedNumber()
-      : number(static_cast<std::atomic<int> *>(
-            mmap(nullptr, sizeof *number, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
-  ~SharedNumber() { munmap(number, sizeof *number); }
-  std::atomic<int> *operator->() { return number; }
-
-private:
-  std::atomic<int> *number;
-};
 
 TEST(Late, KilledRank) {
   HandPlan plan({ringAllreduce(3)});

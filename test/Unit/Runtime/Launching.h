@@ -7,7 +7,9 @@
 #include "HandPlan.h"
 #include "Ranks.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 namespace coll::test {
 
@@ -43,6 +45,20 @@ void expectContains(const std::string &text, const std::string &part);
 size_t elemsFrom(int p, int q);
 void checkAlltoallv(const coll_plan &plan, int rank, coll_comm *comm,
                     bool displaced);
+
+/// One number that processes share.
+class SharedNumber {
+public:
+  SharedNumber()
+      : number(static_cast<std::atomic<int> *>(
+            mmap(nullptr, sizeof *number, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  ~SharedNumber() { munmap(number, sizeof *number); }
+  std::atomic<int> *operator->() { return number; }
+
+private:
+  std::atomic<int> *number;
+};
 
 } // namespace coll::test
 
