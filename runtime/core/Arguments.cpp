@@ -449,9 +449,11 @@ bool Arguments::moveBuffers(const coll_call &call) {
 /// Which buffers peers may reach. Where parts do not lie one by one they cannot
 /// find their way, nor compare counts that are each rank's own.
 void Arguments::findWindows() {
-  if (!windows || plan.flags & COLL_PLAN_VCOUNTS)
+  if (!windows)
     return;
   windowsSeen = windows->changes();
+  if (plan.flags & COLL_PLAN_VCOUNTS)
+    return;
   for (size_t b = 0; b != buffers.size(); ++b)
     head->bufs[b].win = head->bufs[b].displ || begins[b] == ends[b]
                             ? 0
@@ -459,6 +461,7 @@ void Arguments::findWindows() {
 }
 
 Status Arguments::fill(const coll_call &call) {
+  ++numFills;
   // Most launches repeat the one before but for its buffers.
   bool repeats =
       isShaped && !(plan.flags & COLL_PLAN_VCOUNTS) &&

@@ -61,6 +61,13 @@ public:
     isBulk = bulk;
   }
 
+  /// How often args() has been filled, and whether that was the last time:
+  /// what it holds of that call still holds.
+  uint64_t fills() const { return numFills; }
+  bool isFilled(uint64_t fills) const {
+    return fills == numFills && (!windows || windowsSeen == windows->changes());
+  }
+
   coll_args &args() { return *head; }
   const coll_args &args() const { return *head; }
   std::span<const CallBuffer> callBuffers() const { return buffers; }
@@ -127,6 +134,7 @@ private:
   bool isBulk = false;   ///< no small slots
   bool isShaped = false; ///< *head holds the shape of a call with these
   const UserMemory *windows = nullptr;
+  uint64_t numFills = 0;
   uint64_t windowsSeen = 0; ///< UserMemory::changes() when these were found
   coll_dtype shapedDtype = COLL_I8;
   coll_op shapedOp = COLL_SUM;

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/Board.h"
-#include "runtime/core/Clock.h"
-#include "runtime/core/Versioned.h"
 
 #include <algorithm>
 #include <cassert>
@@ -12,25 +10,6 @@
 namespace coll {
 
 static constexpr uint64_t boardMagic = 0x3130'6472'616f'6263; // "cboard01"
-static constexpr size_t errorTextBytes = 16000;
-
-/// The read-only part.  All of it starts as zeros.
-struct Board::Layout {
-  uint64_t magic;
-  uint32_t layoutBytes;
-  int32_t rank, nranks;
-  alignas(64) std::atomic<uint64_t> entered;
-  std::atomic<uint64_t> finished, finishedNs;
-  alignas(64) std::atomic<uint32_t> hasError;
-  int32_t errorStatus, errorRank, errorPeer;
-  char errorWhere[128];
-  char errorText[errorTextBytes];
-  alignas(64) std::atomic<uint32_t> deviceKind;
-  char deviceUuid[sizeof DeviceMark::uuid];
-  alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
-  alignas(64) coll_block blocks[kMaxBlocks];
-  alignas(64) Versioned<Position> positions[kMaxBlocks];
-};
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
                   std::atomic<uint32_t>::is_always_lock_free,
@@ -88,10 +67,6 @@ Status Board::open(const UniqueFd &fd, int rank, int nranks, Board &board) {
   return Status::ok();
 }
 
-std::atomic<uint32_t> &Board::abortWord() const {
-  return *static_cast<std::atomic<uint32_t> *>(abortPage.get());
-}
-
 void Board::abort(int originRank) const {
   uint32_t clear = 0;
   // Release: who sees the word must see the error on the origin's board.
@@ -123,10 +98,6 @@ void Board::publishError(const Error &error) {
   copyText(page.errorWhere, sizeof page.errorWhere, error.where);
   copyText(page.errorText, sizeof page.errorText, error.text);
   page.hasError.store(1, std::memory_order_release);
-}
-
-uint64_t Board::entered() const {
-  return layout()->entered.load(std::memory_order_acquire);
 }
 
 uint64_t Board::finished() const {
@@ -183,28 +154,12 @@ std::span<std::byte> Board::bodyMemory() const {
   return {static_cast<std::byte *>(body.get()), body.size()};
 }
 
-coll_block *Board::blocks() const { return layout()->blocks; }
-
 void Board::enterLaunch(const LaunchRecord &record) {
   Layout &page = *layout();
   assert(record.launch == page.entered.load(std::memory_order_relaxed) + 1 &&
          "launches are numbered without gaps");
   page.records[record.launch % kBoardRecords].write(record);
   page.entered.store(record.launch, std::memory_order_release);
-}
-
-void Board::enterAgain(const LaunchRecord &record) {
-  Layout &page = *layout();
-  page.records[record.launch % kBoardRecords]
-      .writeStart<offsetof(LaunchRecord, plan)>(record);
-  page.entered.store(record.launch, std::memory_order_release);
-}
-
-void Board::leaveLaunch() {
-  Layout &page = *layout();
-  page.finishedNs.store(coarseNs(), std::memory_order_relaxed);
-  page.finished.store(page.entered.load(std::memory_order_relaxed),
-                      std::memory_order_release);
 }
 
 void Board::publishPosition(uint32_t block, const Position &position) {

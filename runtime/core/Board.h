@@ -21,8 +21,10 @@
 #define COLL_RUNTIME_CORE_BOARD_H
 
 #include "coll/abi.h"
+#include "runtime/core/Clock.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Status.h"
+#include "runtime/core/Versioned.h"
 
 #include <atomic>
 #include <span>
@@ -126,12 +128,57 @@ public:
   void publishError(const Error &error);
 
 private:
+  static constexpr size_t errorTextBytes = 16000;
   struct Layout;
   Layout *layout() const { return static_cast<Layout *>(body.get()); }
   static size_t layoutBytes();
 
   MappedMemory abortPage, body;
 };
+
+/// The read-only part.  All of it starts as zeros.
+struct Board::Layout {
+  uint64_t magic;
+  uint32_t layoutBytes;
+  int32_t rank, nranks;
+  alignas(64) std::atomic<uint64_t> entered;
+  std::atomic<uint64_t> finished, finishedNs;
+  alignas(64) std::atomic<uint32_t> hasError;
+  int32_t errorStatus, errorRank, errorPeer;
+  char errorWhere[128];
+  char errorText[errorTextBytes];
+  alignas(64) std::atomic<uint32_t> deviceKind;
+  char deviceUuid[sizeof DeviceMark::uuid];
+  alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
+  alignas(64) coll_block blocks[kMaxBlocks];
+  alignas(64) Versioned<Position> positions[kMaxBlocks];
+};
+
+// On the path of every launch.
+
+inline std::atomic<uint32_t> &Board::abortWord() const {
+  return *static_cast<std::atomic<uint32_t> *>(abortPage.get());
+}
+
+inline uint64_t Board::entered() const {
+  return layout()->entered.load(std::memory_order_acquire);
+}
+
+inline coll_block *Board::blocks() const { return layout()->blocks; }
+
+inline void Board::enterAgain(const LaunchRecord &record) {
+  Layout &page = *layout();
+  page.records[record.launch % kBoardRecords]
+      .writeStart<offsetof(LaunchRecord, plan)>(record);
+  page.entered.store(record.launch, std::memory_order_release);
+}
+
+inline void Board::leaveLaunch() {
+  Layout &page = *layout();
+  page.finishedNs.store(coarseNs(), std::memory_order_relaxed);
+  page.finished.store(page.entered.load(std::memory_order_relaxed),
+                      std::memory_order_release);
+}
 
 } // namespace coll
 

@@ -56,10 +56,6 @@ Status Lane::Occupancy::overlap(const char *name, const char *what) const {
       name, what));
 }
 
-Status Lane::checkUsable() {
-  return communicator.isAborted() ? communicator.status() : Status::ok();
-}
-
 Status Lane::find(const coll_plan &plan, LanePlan *&result) {
   std::unique_ptr<LanePlan> &slot = plans[&plan];
   if (!slot)
@@ -68,24 +64,14 @@ Status Lane::find(const coll_plan &plan, LanePlan *&result) {
   return Status::ok();
 }
 
-bool Lane::Choice::suits(const coll_plan &wanted, const coll_call &call) const {
-  if (plan != &wanted || dtype != call.dtype || op != call.op)
-    return false;
-  if (plan->nlaunch != 0 && !call.launch)
-    return false;
-  for (uint32_t p = 0; p != plan->nlaunch; ++p)
-    if (launch[p] != call.launch[p])
-      return false;
-  return true;
-}
-
 /// Step 1: `last` is the choice for this call.
 Status Lane::enter(const coll_plan &plan, const coll_call &call) {
-  return last.suits(plan, call) ? Status::ok() : choose(plan, call);
+  last = &choices.at(reinterpret_cast<uintptr_t>(&plan) >> 4);
+  return last->suits(plan, call) ? Status::ok() : choose(plan, call);
 }
 
 Status Lane::choose(const coll_plan &plan, const coll_call &call) {
-  last = {};
+  *last = {};
   LanePlan *loaded = nullptr;
   COLL_TRY(find(plan, loaded));
   Choice choice = {.plan = &plan, .dtype = call.dtype, .op = call.op};
@@ -95,20 +81,25 @@ Status Lane::choose(const coll_plan &plan, const coll_call &call) {
     COLL_TRY(loaded->kernel(call, choice.kernel));
   COLL_TRY(loaded->member(*this, call.launch, choice.member));
   std::copy_n(call.launch, plan.nlaunch, choice.launch);
-  last = choice;
+  *last = choice;
   return Status::ok();
 }
 
 void Lane::record(Member &member, const coll_call &call) {
   const coll_args &args = member.arguments().args();
-  Board &board = communicator.board();
   LaunchRecord &record = member.record();
-  record.launch = board.entered() + 1;
   record.count = args.count;
   record.sig = args.sig;
   record.dtype = uint8_t(call.dtype);
   if (member.plan().plan().reduces)
     record.op = uint8_t(call.op);
+  enterBoard(member);
+}
+
+void Lane::enterBoard(Member &member) {
+  Board &board = communicator.board();
+  LaunchRecord &record = member.record();
+  record.launch = board.entered() + 1;
   const Member *&before = recorded[record.launch % kBoardRecords];
   if (before == &member) {
     board.enterAgain(record);
@@ -134,12 +125,12 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
                          "plan '%s' runs on the host: its stream is NULL",
                          plan.name);
   COLL_TRY(enter(plan, call));
-  Member &member = *last.member;
+  Member &member = *last->member;
   Arguments &arguments = member.arguments();
   arguments.useBulk(bulk);
   COLL_TRY(arguments.fill(call));
   if (deviceLane)
-    COLL_TRY(deviceLane->check(member, *last.deviceKernel, arguments, stream));
+    COLL_TRY(deviceLane->check(member, *last->deviceKernel, arguments, stream));
   if (!member.isConnected())
     COLL_TRY(communicator.failWith(links.offer(member.channels())));
   return communicator.commit([&]() -> Status {
@@ -153,7 +144,20 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     PlanInstance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
-    COLL_TRY(run(inst, last.kernel, arguments.args()));
+    COLL_TRY(run(inst, last->kernel, arguments.args()));
+    communicator.board().leaveLaunch();
+    return Status::ok();
+  });
+}
+
+/// Steps 4 and 6 alone.
+Status Lane::relaunch(const Repeat &repeat) noexcept {
+  return communicator.commit([&]() -> Status {
+    Member &member = *repeat.member;
+    enterBoard(member);
+    Arguments &arguments = member.arguments();
+    COLL_TRY(run(member.instance(arguments.isInPlace()), repeat.kernel,
+                 arguments.args()));
     communicator.board().leaveLaunch();
     return Status::ok();
   });
@@ -178,9 +182,9 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   Occupancy occupancy(*this);
   COLL_TRY(occupancy.check(plan.name, "prepared"));
   COLL_TRY(enter(plan, call));
-  Member &member = *last.member;
+  Member &member = *last->member;
   if (deviceLane)
-    COLL_TRY(deviceLane->prepare(member, *last.deviceKernel));
+    COLL_TRY(deviceLane->prepare(member, *last->deviceKernel));
   if (member.isConnected())
     return Status::ok();
   COLL_TRY(communicator.failWith(links.offer(member.channels())));
@@ -326,7 +330,8 @@ Status Lane::use(const coll_plan &plan) {
                          "communicator",
                          plan.name, kMaxUsedPlans);
   used.push_back(loaded);
-  found = {};
+  founds.clear();
+  repeats.clear();
   return Status::ok();
 }
 

@@ -24,23 +24,13 @@
 #define COLL_RUNTIME_CORE_LANE_H
 
 #include "runtime/core/DeviceLane.h"
-#include "runtime/core/LanePlan.h"
+#include "runtime/core/Repeats.h"
 #include "runtime/core/Workers.h"
 
 #include <set>
 #include <unordered_map>
 
 namespace coll {
-
-/// What a plan must look like to stand behind a function of coll.h: one buffer
-/// in and one out, and this.
-struct StandardContract {
-  const char *name = "";
-  uint32_t nlaunch = 0;
-  bool reduces = false;
-  bool vectorCounts = false;
-  bool anyType = false; ///< no data, so any kernel does
-};
 
 /// Plans that a lane chooses from for the standard contracts.
 inline constexpr size_t kMaxUsedPlans = 256;
@@ -59,7 +49,10 @@ public:
   /// Launches the registered plan of this contract whose `sizes` suit `bytes`
   /// best among those that have kernels for the call on all ranks.
   Status launchBest(const StandardContract &contract, uint64_t bytes,
-                    coll_call call, coll_stream stream);
+                    const coll_call &call, coll_stream stream);
+  /// The same for a call whose count is one number; `stream` may be null.
+  [[gnu::always_inline]] Status launchStandard(const StandardCall &call,
+                                               coll_stream stream) noexcept;
   /// Room for the counts that a call of an alltoallv is given.
   std::span<size_t> countSpace() { return countMemory; }
 
@@ -89,17 +82,29 @@ public:
 private:
   Lane(Communicator &comm, uint32_t isa);
   class Occupancy;
-  Status checkUsable();
+  Status checkUsable() {
+    return communicator.isAborted() ? communicator.status() : Status::ok();
+  }
   Status launchHeld(const coll_plan &plan, const coll_call &call,
                     coll_stream stream, bool bulk);
-  struct Found;
+  Status relaunch(const Repeat &repeat) noexcept;
+  Status launchNew(const StandardCall &call, coll_stream stream) noexcept;
+  Status launchFound(const StandardContract &contract, uint64_t bytes,
+                     const coll_call &call, coll_stream stream);
+  static uint64_t hashOf(const StandardCall &call) {
+    return reinterpret_cast<uintptr_t>(call.contract) ^
+           reinterpret_cast<uintptr_t>(call.out) >> 4 ^ call.count;
+  }
+  Status notInUse(const SelectionRule &rule,
+                  const StandardContract &contract) const;
   Status best(const StandardContract &contract, const coll_call &call,
               Found &result) const;
-  void explain(const StandardContract &contract);
+  void explain(Found &found);
   Status enter(const coll_plan &plan, const coll_call &call);
   Status choose(const coll_plan &plan, const coll_call &call);
   Status find(const coll_plan &plan, LanePlan *&result);
   void record(Member &member, const coll_call &call);
+  void enterBoard(Member &member);
   Status awaitChannels(Member &member);
   void describe(const Member &member) const;
   Status run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args);
@@ -117,29 +122,11 @@ private:
   Channels links;
   Scratch memory; // outlives the members, which give it back
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
-  /// Most launches repeat the one before.
-  struct Choice {
-    const coll_plan *plan = nullptr;
-    int launch[COLL_MAX_LAUNCH] = {};
-    coll_dtype dtype = COLL_I8;
-    coll_op op = COLL_SUM;
-    Member *member = nullptr;
-    coll_kernel_fn kernel = nullptr;
-    const coll_device_kernel *deviceKernel = nullptr;
-    bool suits(const coll_plan &plan, const coll_call &call) const;
-  } last;
+  HashedTable<Choice, 8> choices;
+  Choice *last = nullptr; ///< of the call that is running
   std::vector<LanePlan *> used;
-  /// What best() has found last; most calls ask the same again.
-  struct Found {
-    const char *contract = nullptr; ///< by address
-    uint64_t bytes = 0;
-    coll_dtype dtype = COLL_I8;
-    coll_op op = COLL_SUM;
-    LanePlan *plan = nullptr;
-    const SelectionRule *rule = nullptr; ///< null: the plan's `sizes`
-    bool isBulk = false;
-    bool isExplained = true; ///< at COLL_DEBUG=INFO
-  } found;
+  HashedTable<Found, 16> founds;
+  HashedTable<Repeat, 16> repeats;
   /// What has been said of choices so far.
   std::set<std::string> explained;
   std::vector<size_t> countMemory;
@@ -184,6 +171,20 @@ private:
   Lane &lane;
   bool isOurs;
 };
+
+/// Most calls repeat an earlier one.  Their values are compared in registers,
+/// as they come: what is written to memory word by word and read in wider
+/// pieces waits until all stores before it are done, those to peers included.
+inline Status Lane::launchStandard(const StandardCall &call,
+                                   coll_stream stream) noexcept {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  COLL_TRY(occupancy.check(call.contract->name, "launched"));
+  const Repeat &repeat = repeats.at(hashOf(call));
+  COLL_TRY(repeat.isFor(call) && !stream ? relaunch(repeat)
+                                         : launchNew(call, stream));
+  return occupancy.checkLeaving(call.contract->name);
+}
 
 } // namespace coll
 

@@ -45,17 +45,28 @@ static bool isStandard(const coll_plan &plan) {
   return std::string_view(plan.name).starts_with(kStandardPrefix);
 }
 
+Status Lane::notInUse(const SelectionRule &rule,
+                      const StandardContract &contract) const {
+  std::string names;
+  for (const LanePlan *loaded : used)
+    if (fits(loaded->plan(), contract))
+      names += (names.empty() ? "" : ", ") + std::string(loaded->plan().name);
+  return Status::error(COLL_NO_PLAN,
+                       "%s names schedule '%s', which is not in use for this "
+                       "call of %s (there are %s)",
+                       rule.origin.c_str(), rule.schedule.c_str(),
+                       contract.name, names.c_str());
+}
+
 Status Lane::best(const StandardContract &contract, const coll_call &call,
                   Found &result) const {
   // Bytes of v-collectives differ from rank to rank.
   uint64_t bytes = contract.vectorCounts ? 0 : result.bytes;
   uint64_t least = UINT64_MAX;
-  std::string names;
   for (LanePlan *loaded : used) {
     const coll_plan &plan = loaded->plan();
     if (!fits(plan, contract))
       continue;
-    names += (names.empty() ? "" : ", ") + std::string(plan.name);
     // Another plan's lack of a kernel is no reason to fail while there is one
     // that has it.  Of two, the application's own is taken.
     uint64_t distance = contract.vectorCounts ? 0 : distanceTo(plan, bytes);
@@ -90,20 +101,17 @@ Status Lane::best(const StandardContract &contract, const coll_call &call,
         return Status::ok();
       }
     if (rule.source == Source::Variable)
-      return Status::error(COLL_NO_PLAN,
-                           "%s names schedule '%s', which is not in use for "
-                           "this call of %s (there are %s)",
-                           rule.origin.c_str(), rule.schedule.c_str(),
-                           contract.name, names.c_str());
+      return notInUse(rule, contract);
   }
   return Status::ok();
 }
 
 /// Once for every distinct choice, at COLL_DEBUG=INFO, after a launch.
-void Lane::explain(const StandardContract &contract) {
+void Lane::explain(Found &found) {
   found.isExplained = true;
-  const Member &member = *last.member;
-  const coll_args &args = last.member->arguments().args();
+  const StandardContract &contract = *found.contract;
+  const Member &member = *last->member;
+  const coll_args &args = last->member->arguments().args();
   bool isSmall = args.flags & COLL_ARGS_SMALL;
   bool ownCores = uint32_t(communicator.size()) <= communicator.hostCores();
   std::string text = format(
@@ -121,14 +129,12 @@ void Lane::explain(const StandardContract &contract) {
                       text.c_str());
 }
 
-Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
-                        coll_call call, coll_stream stream) {
-  COLL_TRY(checkUsable());
-  Occupancy occupancy(*this);
-  COLL_TRY(occupancy.check(contract.name, "launched"));
-  if (found.contract != contract.name || found.bytes != bytes ||
-      found.dtype != call.dtype || found.op != call.op) {
-    Found next = {contract.name, bytes, call.dtype, call.op};
+Status Lane::launchFound(const StandardContract &contract, uint64_t bytes,
+                         const coll_call &call, coll_stream stream) {
+  Found &found = founds.at(reinterpret_cast<uintptr_t>(&contract) ^ bytes << 8 ^
+                           uint32_t(call.dtype) << 4 ^ uint32_t(call.op));
+  if (!found.isFor(contract, bytes, call)) {
+    Found next = {&contract, bytes, call.dtype, call.op};
     found = {};
     COLL_TRY(best(contract, call, next));
     next.isExplained = communicator.environment().debug != DebugLevel::Info;
@@ -141,12 +147,51 @@ Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
                          "(coll_use adds one, coll_use_standard those of the "
                          "library, coll_launch takes any)",
                          contract.name);
-  if (contract.anyType && !chosen->servesAllRanks(call.dtype, call.op))
-    (void)chosen->servesAllRanksWith(call.dtype, call.op);
-  COLL_TRY(launchHeld(chosen->plan(), call, stream, found.isBulk));
-  COLL_TRY(occupancy.checkLeaving(contract.name));
+  bool isOther =
+      contract.anyType && !chosen->servesAllRanks(call.dtype, call.op);
+  coll_call served = isOther ? call : coll_call();
+  if (isOther)
+    (void)chosen->servesAllRanksWith(served.dtype, served.op);
+  COLL_TRY(launchHeld(chosen->plan(), isOther ? served : call, stream,
+                      found.isBulk));
   if (!found.isExplained)
-    explain(contract);
+    explain(found);
+  return Status::ok();
+}
+
+Status Lane::launchBest(const StandardContract &contract, uint64_t bytes,
+                        const coll_call &call, coll_stream stream) {
+  COLL_TRY(checkUsable());
+  Occupancy occupancy(*this);
+  COLL_TRY(occupancy.check(contract.name, "launched"));
+  COLL_TRY(launchFound(contract, bytes, call, stream));
+  return occupancy.checkLeaving(contract.name);
+}
+
+Status Lane::launchNew(const StandardCall &standard,
+                       coll_stream stream) noexcept {
+  const StandardContract &contract = *standard.contract;
+  if (contract.reduces && standard.op == COLL_PREMUL_SUM)
+    return Status::error(COLL_INVALID,
+                         "premul_sum takes a factor: call coll_launch");
+  uint64_t bytes = 0;
+  if (uint32_t(standard.dtype) < kNumDtypes)
+    bytes = standard.count * dtypeBytes(standard.dtype) *
+            (contract.partPerRank ? uint64_t(communicator.size()) : 1);
+  const size_t count = standard.count;
+  void *out = standard.out;
+  coll_call call = {};
+  call.in = &standard.in;
+  call.out = &out;
+  call.count = &count;
+  call.launch = standard.launch;
+  call.dtype = standard.dtype;
+  call.op = standard.op;
+  COLL_TRY(catchNoMemory(
+      [&] { return launchFound(contract, bytes, call, stream); }));
+  if (!deviceLane)
+    repeats.at(hashOf(standard)) = {standard, last->member, last->kernel,
+                                    last->member->arguments().fills()};
   return Status::ok();
 }
 

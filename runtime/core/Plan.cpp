@@ -224,10 +224,10 @@ uint64_t totalBlocks(const coll_plan_ranks &ranks, uint32_t member, int root) {
 }
 
 VerifiedRings verifiedRings(const coll_plan_ranks &ranks) {
-  const RingSizes usual;
-  uint32_t slotUnits = usual.slotBytes / COLL_UNIT_BYTES;
-  return {ranks.slots ? ranks.slots : usual.slots,
-          ranks.small_slots ? ranks.small_slots : usual.smallSlots,
+  constexpr uint32_t slots = 4, smallSlots = 8; // what abi.h means by 0
+  constexpr uint32_t slotUnits = (64 << 10) / COLL_UNIT_BYTES;
+  return {ranks.slots ? ranks.slots : slots,
+          ranks.small_slots ? ranks.small_slots : smallSlots,
           ranks.slices ? ranks.slices
                        : (ranks.round_units + slotUnits - 1) / slotUnits};
 }

@@ -14,187 +14,126 @@ using namespace coll;
 
 namespace {
 
-/// The arguments of one call, and what they ask of a plan.
-struct StandardCall {
-  StandardContract contract;
-  const void *in = nullptr;
-  void *out = nullptr;
-  const size_t *counts = nullptr;
-  const size_t *displs[2] = {nullptr, nullptr}; ///< of in and out
-  int launch[2] = {0, 0};
-  coll_dtype dtype = COLL_U8;
-  coll_op op = COLL_SUM;
-  /// The largest buffer of any rank has so many parts of counts[0] elements.
-  bool partPerRank = false;
+constexpr StandardContract allreduce = {.name = "allreduce", .reduces = true};
+constexpr StandardContract allgather = {.name = "allgather",
+                                        .partPerRank = true};
+constexpr StandardContract reduceScatter = {
+    .name = "reduce_scatter", .reduces = true, .partPerRank = true};
+constexpr StandardContract alltoall = {.name = "alltoall", .partPerRank = true};
+constexpr StandardContract broadcast = {.name = "broadcast", .nlaunch = 1};
+constexpr StandardContract reduce = {
+    .name = "reduce", .nlaunch = 1, .reduces = true};
+constexpr StandardContract scatter = {
+    .name = "scatter", .nlaunch = 1, .partPerRank = true};
+constexpr StandardContract gather = {
+    .name = "gather", .nlaunch = 1, .partPerRank = true};
+constexpr StandardContract sendRecv = {.name = "send_recv", .nlaunch = 2};
+constexpr StandardContract scan = {.name = "scan", .reduces = true};
+constexpr StandardContract barrier = {.name = "barrier", .anyType = true};
+constexpr StandardContract allgatherv = {.name = "allgatherv",
+                                         .vectorCounts = true};
+constexpr StandardContract alltoallv = {.name = "alltoallv",
+                                        .vectorCounts = true};
 
-  Status launchOn(coll_comm *comm, coll_stream stream) const;
-};
+[[gnu::always_inline]] inline coll_status
+run(const StandardCall &call, coll_comm *comm, coll_stream stream) {
+  Status status = checkHandle(comm);
+  if (status.isOk())
+    status = Lane::of(*comm).launchStandard(call, stream);
+  return status.isOk() ? COLL_OK : report(status);
+}
 
 } // namespace
-
-Status StandardCall::launchOn(coll_comm *comm, coll_stream stream) const {
-  COLL_TRY(checkHandle(comm));
-  if (contract.reduces && op == COLL_PREMUL_SUM)
-    return Status::error(COLL_INVALID,
-                         "premul_sum takes a factor: call coll_launch");
-  Lane &lane = Lane::of(*comm);
-  uint64_t bytes = 0;
-  if (counts && !contract.vectorCounts && uint32_t(dtype) < kNumDtypes)
-    bytes = counts[0] * dtypeBytes(dtype) *
-            (partPerRank ? uint64_t(comm->size()) : 1);
-  coll_call call = {};
-  call.in = &in;
-  call.out = &out;
-  call.count = counts;
-  call.displ = displs[0] || displs[1] ? displs : nullptr;
-  call.launch = launch;
-  call.dtype = dtype;
-  call.op = op;
-  return lane.launchBest(contract, bytes, call, stream);
-}
-
-static coll_status run(const StandardCall &call, coll_comm *comm,
-                       coll_stream stream) {
-  return guarded([&] { return call.launchOn(comm, stream); });
-}
 
 coll_status coll_allreduce(const void *in, void *out, size_t count,
                            coll_dtype dtype, coll_op op, coll_comm *comm,
                            coll_stream stream) {
-  return run({.contract = {"allreduce", 0, true},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .dtype = dtype,
-              .op = op},
-             comm, stream);
+  return run({&allreduce, in, out, count, dtype, op}, comm, stream);
 }
 
 coll_status coll_allgather(const void *in, void *out, size_t count,
                            coll_dtype dtype, coll_comm *comm,
                            coll_stream stream) {
-  return run({.contract = {"allgather"},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .dtype = dtype,
-              .partPerRank = true},
-             comm, stream);
+  return run({&allgather, in, out, count, dtype}, comm, stream);
 }
 
 coll_status coll_reduce_scatter(const void *in, void *out, size_t count,
                                 coll_dtype dtype, coll_op op, coll_comm *comm,
                                 coll_stream stream) {
-  return run({.contract = {"reduce_scatter", 0, true},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .dtype = dtype,
-              .op = op,
-              .partPerRank = true},
-             comm, stream);
+  return run({&reduceScatter, in, out, count, dtype, op}, comm, stream);
 }
 
 coll_status coll_alltoall(const void *in, void *out, size_t count,
                           coll_dtype dtype, coll_comm *comm,
                           coll_stream stream) {
-  return run({.contract = {"alltoall"},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .dtype = dtype,
-              .partPerRank = true},
-             comm, stream);
+  return run({&alltoall, in, out, count, dtype}, comm, stream);
 }
 
 coll_status coll_broadcast(const void *in, void *out, size_t count,
                            coll_dtype dtype, int root, coll_comm *comm,
                            coll_stream stream) {
-  return run({.contract = {"broadcast", 1},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .launch = {root},
-              .dtype = dtype},
-             comm, stream);
+  return run({&broadcast, in, out, count, dtype, COLL_SUM, {root, 0}}, comm,
+             stream);
 }
 
 coll_status coll_reduce(const void *in, void *out, size_t count,
                         coll_dtype dtype, coll_op op, int root, coll_comm *comm,
                         coll_stream stream) {
-  return run({.contract = {"reduce", 1, true},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .launch = {root},
-              .dtype = dtype,
-              .op = op},
-             comm, stream);
+  return run({&reduce, in, out, count, dtype, op, {root, 0}}, comm, stream);
 }
 
 coll_status coll_scatter(const void *in, void *out, size_t count,
                          coll_dtype dtype, int root, coll_comm *comm,
                          coll_stream stream) {
-  return run({.contract = {"scatter", 1},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .launch = {root},
-              .dtype = dtype,
-              .partPerRank = true},
-             comm, stream);
+  return run({&scatter, in, out, count, dtype, COLL_SUM, {root, 0}}, comm,
+             stream);
 }
 
 coll_status coll_gather(const void *in, void *out, size_t count,
                         coll_dtype dtype, int root, coll_comm *comm,
                         coll_stream stream) {
-  return run({.contract = {"gather", 1},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .launch = {root},
-              .dtype = dtype,
-              .partPerRank = true},
-             comm, stream);
+  return run({&gather, in, out, count, dtype, COLL_SUM, {root, 0}}, comm,
+             stream);
 }
 
 coll_status coll_send_recv(const void *in, void *out, size_t count,
                            coll_dtype dtype, int a, int b, coll_comm *comm,
                            coll_stream stream) {
-  return run({.contract = {"send_recv", 2},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .launch = {a, b},
-              .dtype = dtype},
-             comm, stream);
+  return run({&sendRecv, in, out, count, dtype, COLL_SUM, {a, b}}, comm,
+             stream);
 }
 
 coll_status coll_scan(const void *in, void *out, size_t count, coll_dtype dtype,
                       coll_op op, coll_comm *comm, coll_stream stream) {
-  return run({.contract = {"scan", 0, true},
-              .in = in,
-              .out = out,
-              .counts = &count,
-              .dtype = dtype,
-              .op = op},
-             comm, stream);
+  return run({&scan, in, out, count, dtype, op}, comm, stream);
 }
 
 coll_status coll_barrier(coll_comm *comm, coll_stream stream) {
-  return run({.contract = {.name = "barrier", .anyType = true}}, comm, stream);
+  return run({.contract = &barrier}, comm, stream);
+}
+
+/// Counts and displacements are the caller's arrays, read at every call.
+static Status launchVector(const StandardContract &contract, coll_comm *comm,
+                           const void *in, void *out, const size_t *counts,
+                           const size_t *const displs[2], coll_dtype dtype,
+                           coll_stream stream) {
+  coll_call call = {};
+  call.in = &in;
+  call.out = &out;
+  call.count = counts;
+  call.displ = displs[0] || displs[1] ? displs : nullptr;
+  call.dtype = dtype;
+  return Lane::of(*comm).launchBest(contract, 0, call, stream);
 }
 
 coll_status coll_allgatherv(const void *in, void *out, const size_t *counts,
                             const size_t *displs, coll_dtype dtype,
                             coll_comm *comm, coll_stream stream) {
-  return run({.contract = {"allgatherv", 0, false, true},
-              .in = in,
-              .out = out,
-              .counts = counts,
-              .displs = {nullptr, displs},
-              .dtype = dtype},
-             comm, stream);
+  return guarded([&]() -> Status {
+    COLL_TRY(checkHandle(comm));
+    const size_t *const both[] = {nullptr, displs};
+    return launchVector(allgatherv, comm, in, out, counts, both, dtype, stream);
+  });
 }
 
 /// Of n[p, q] a rank r is given row r and column r, in C order.
@@ -225,16 +164,11 @@ coll_status coll_alltoallv(const void *in, const size_t *send_counts,
                            coll_stream stream) {
   return guarded([&]() -> Status {
     COLL_TRY(checkHandle(comm));
-    Lane &lane = Lane::of(*comm);
-    std::span<size_t> given = lane.countSpace();
+    std::span<size_t> given = Lane::of(*comm).countSpace();
     COLL_TRY(orderCounts(comm->rank(), comm->size(), send_counts, recv_counts,
                          given));
-    StandardCall call = {.contract = {"alltoallv", 0, false, true},
-                         .in = in,
-                         .out = out,
-                         .counts = given.data(),
-                         .displs = {send_displs, recv_displs},
-                         .dtype = dtype};
-    return call.launchOn(comm, stream);
+    const size_t *const displs[] = {send_displs, recv_displs};
+    return launchVector(alltoallv, comm, in, out, given.data(), displs, dtype,
+                        stream);
   });
 }

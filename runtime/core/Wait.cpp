@@ -109,7 +109,7 @@ bool Waiting::spin() {
                      inst.dev.spin_limit);
   for (uint32_t i = 0; i != spins; ++i) {
     if (holds()) {
-      spins = spins * 2; // cut to the limit by the next wait
+      spins = std::min(spins, UINT32_MAX / 2) * 2; // cut by the next wait
       return true;
     }
     if (i % 64 == 63 && comm.isAborted())

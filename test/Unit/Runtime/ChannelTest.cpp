@@ -241,7 +241,7 @@ TEST(ChannelOffer, WrongOnesAreRefused) {
   Side a(0, {}), b(1, {});
   expectRefused(a, changed(b, 0, 0, 1), "is of another kind");
   expectRefused(a, changed(b, 1, 1, 128), "other ring sizes");
-  expectRefused(a, changed(b, 2, 2, 8), "other ring sizes");
+  expectRefused(a, changed(b, 2, 2, 4), "other ring sizes");
   expectRefused(a, changed(b, 3, 5, 1 << 28), "bytes, not"); // too many bytes
   expectRefused(a, changed(b, 4, 7, 2), "out of range");     // more channels
   expectRefused(a, changed(b, 5, 9, 5000), "out of range");  // tag
