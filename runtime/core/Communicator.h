@@ -58,6 +58,8 @@ public:
   virtual void close() noexcept = 0;
   /// Waits for launches that are queued on a device.
   virtual Status drain() { return Status::ok(); }
+  /// Collective, when all ranks have their lanes: may wait for peers.
+  virtual Status meet() { return Status::ok(); }
   /// Null: PeerWindows takes them.
   virtual WindowSink *windowSink() { return nullptr; }
 };

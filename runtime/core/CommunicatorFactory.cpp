@@ -86,6 +86,10 @@ Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
   return Status::ok();
 }
 
+Status CommunicatorFactory::complete(coll_comm &comm) {
+  return comm.commit([&] { return comm.laneState->meet(); });
+}
+
 Status CommunicatorFactory::initialize(MeetingRequest &request,
                                        const Settings &settings,
                                        std::unique_ptr<coll_comm> &result) {
@@ -97,6 +101,8 @@ Status CommunicatorFactory::initialize(MeetingRequest &request,
   };
   COLL_TRY(meet(request).withContext("init of rank %d of %d", request.rank,
                                      request.nranks));
+  COLL_TRY(complete(*comm).withContext("init of rank %d of %d", request.rank,
+                                       request.nranks));
   const RingSizes &rings = comm->rings(), &own = settings.env.rings;
   comm->info("%s, %u processors for all ranks here, rings of %u x %u and %u x "
              "%u bytes, deadline %s",

@@ -22,6 +22,8 @@ public:
                       std::unique_ptr<coll_comm> &result);
   /// The same from boards and links that stand: starts the monitor and makes
   /// the lane.
+  /// Collective: what ranks do when all of them have assembled theirs.
+  static Status complete(coll_comm &comm);
   static Status assemble(const Environment &env, uint64_t waitNs,
                          uint64_t initNs, Meeting &&meeting,
                          std::unique_ptr<coll_comm> &result);

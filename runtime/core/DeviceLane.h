@@ -26,6 +26,8 @@ public:
 
   virtual std::unique_ptr<Transport> createTransport() = 0;
   virtual DeviceMark mark() const = 0;
+  /// Collective, when all ranks have their lanes.
+  virtual Status meet() = 0;
 
   /// The plan's kernel for a dtype and op, the same on all ranks; null: none.
   static const coll_device_kernel *find(const coll_plan &plan, uint32_t dtype,

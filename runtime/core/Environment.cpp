@@ -190,6 +190,9 @@ Status readEnvironment(Environment &environment) {
   env.tuneFile = text("COLL_TUNE");
   COLL_TRY(readSelection(env.selection));
   COLL_TRY(readDevice(env.device));
+  uint32_t multicastMiB = uint32_t(env.multicastBytes >> 20);
+  COLL_TRY(readInteger("COLL_MULTICAST", 0, 1 << 24, multicastMiB));
+  env.multicastBytes = uint64_t(multicastMiB) << 20;
 
   // Not TMPDIR and not XDG_RUNTIME_DIR: launchers give these to some ranks and
   // not to others, which would then wait at different doors.

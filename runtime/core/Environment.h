@@ -19,6 +19,8 @@
 //   COLL_ALLREDUCE and the like (COLL_ and the collective's name)
 //                      SCHEDULE or SCHEDULE:PROTOCOL; see Selection.h
 //   COLL_DEVICE        host | cuda | cuda:N           (coll_config wins)
+//   COLL_MULTICAST     MiB of coll_mem_alloc that devices reach by multicast;
+//                      0: none
 //   COLL_DIR           directory for rendezvous       (default /tmp/coll-UID)
 //   COLL_SECRET, COLL_TRUSTED_NETWORK                 (rendezvous over TCP)
 // and the variables of the launchers, see Launcher.
@@ -66,6 +68,7 @@ struct Environment {
   std::string tuneFile; ///< COLL_TUNE or ""
   /// Number of a CUDA device, COLL_DEVICE_BY_RANK, or none: the host.
   std::optional<int> device;
+  uint64_t multicastBytes = uint64_t(1) << 30; ///< COLL_MULTICAST
   std::string directory; ///< for rendezvous sockets; may not exist yet
   std::string secret;    ///< COLL_SECRET or ""
   bool trustedNetwork = false;

@@ -167,6 +167,8 @@ Status Lane::drain() {
   return deviceLane ? deviceLane->drain(communicator.deadline()) : Status::ok();
 }
 
+Status Lane::meet() { return deviceLane ? deviceLane->meet() : Status::ok(); }
+
 WindowSink *Lane::windowSink() {
   return deviceLane ? &deviceLane->windows() : nullptr;
 }

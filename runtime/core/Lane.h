@@ -77,6 +77,7 @@ public:
   void abort() noexcept override { links.transport().abort(); }
   void close() noexcept override;
   Status drain() override;
+  Status meet() override;
   WindowSink *windowSink() override;
 
 private:

@@ -253,8 +253,9 @@ Status CommunicatorFactory::split(Communicator &parent, int color, int key,
     meeting.membership.id =
         (parent.id() + number) * 0x9e37'79b9'7f4a'7c15 + uint32_t(color);
     COLL_TRY(splitter.connect(group, meeting.membership.rank, meeting));
-    return assemble(parent.env, parent.waitNs, parent.initNs,
-                    std::move(meeting), result);
+    COLL_TRY(assemble(parent.env, parent.waitNs, parent.initNs,
+                      std::move(meeting), result));
+    return complete(*result);
   });
 }
 

@@ -64,6 +64,7 @@ static bool givesBack(const char *name) {
       "cuMemUnmap",
       "cuMemAddressFree",
       "cuMemRelease",
+      "cuMulticastUnbind",
       "cuStreamDestroy_v2",
       "cuEventDestroy_v2",
       "cuModuleUnload",

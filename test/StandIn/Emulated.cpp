@@ -14,6 +14,9 @@
 #include <cstdio>
 #include <cstring>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace coll::standin {
 
@@ -42,6 +45,8 @@ public:
 private:
   std::unique_ptr<Runner> take();
   void learn(Runner &runner);
+  void learnMulticast(Runner &runner, DevicePtr address,
+                      const Physical &object);
 
   std::string code;
   std::mutex mutex;
@@ -111,6 +116,39 @@ const void *Emulated::find(const std::string &symbol) {
   return found;
 }
 
+/// Memory that is bound to a multicast object, by whatever process, mapped
+/// here.  It stays so: nobody can tell when it is used last.
+static void *mapBound(const Physical &object, const BoundMemory &bound) {
+  static std::map<std::pair<ino_t, uint64_t>, void *> known;
+  struct stat info;
+  if (bound.fd < 0 || fstat(object.fd, &info) != 0)
+    return nullptr;
+  void *&memory = known[{info.st_ino, bound.serial}];
+  if (!memory) {
+    void *mapped = mmap(nullptr, bound.bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED, bound.fd, off_t(bound.memoryOffset));
+    memory = mapped == MAP_FAILED ? nullptr : mapped;
+  }
+  close(bound.fd);
+  return memory;
+}
+
+/// Under the world's mutex.
+void Emulated::learnMulticast(Runner &runner, DevicePtr address,
+                              const Physical &object) {
+  void *base = reinterpret_cast<void *>(uintptr_t(address));
+  if (!runner.machine->addMulticast(base, object.bytes))
+    return;
+  runner.known.push_back(base);
+  for (const BoundMemory &bound : boundMemory(object)) {
+    void *memory = mapBound(object, bound);
+    if (!memory || !runner.machine->add(memory, bound.bytes, 0))
+      continue;
+    runner.known.push_back(memory);
+    runner.machine->addMember(base, memory, bound.offset, bound.bytes);
+  }
+}
+
 /// All memory that a device can reach now.
 void Emulated::learn(Runner &runner) {
   for (void *address : runner.known)
@@ -126,7 +164,9 @@ void Emulated::learn(Runner &runner) {
   for (auto &[address, entry] : world.allocations)
     add(address, entry.bytes, 0);
   for (auto &[address, entry] : world.mappings)
-    if (entry.isAccessible)
+    if (entry.isAccessible && entry.physical->multicast)
+      learnMulticast(runner, address, *entry.physical);
+    else if (entry.isAccessible)
       add(address, entry.bytes, 0);
   for (auto &[address, entry] : world.registrations)
     add(reinterpret_cast<uintptr_t>(entry.device), entry.bytes, emu::kHost);
@@ -139,11 +179,17 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
     return false;
   learn(*runner);
   const auto &name = *static_cast<const KernelName *>(kernel);
-  void *list[] = {const_cast<void *>(parameters)};
+  // They lie one behind the other, as the launch has copied them.
+  std::vector<void *> list;
+  auto *next = static_cast<std::byte *>(const_cast<void *>(parameters));
+  for (size_t each : runner->machine->paramBytes(runner->module, name.symbol)) {
+    list.push_back(next);
+    next += each;
+  }
   std::string error;
   bool ok =
       runner->machine->launch(0, 1, runner->module, name.symbol, {shape.grid},
-                              {shape.threads}, list, 0, error) != 0 &&
+                              {shape.threads}, list.data(), 0, error) != 0 &&
       runner->machine->run() == emu::RunResult::Finished;
   if (!ok)
     fprintf(stderr, "stand-in: error: kernel %s has failed: %s\n%s\n",

@@ -17,8 +17,6 @@
 
 using namespace coll::standin;
 
-static constexpr size_t granularity = 64 << 10;
-
 static void *pointer(DevicePtr address) {
   return reinterpret_cast<void *>(uintptr_t(address));
 }
@@ -38,7 +36,8 @@ bool World::isDeviceRange(DevicePtr address, size_t bytes) {
            bytes <= entry.bytes - (address - base);
   };
   if (lies(allocations, [](auto &) { return true; }) ||
-      lies(mappings, [](Mapping &m) { return m.isAccessible; }))
+      lies(mappings,
+           [](Mapping &m) { return m.isAccessible && !m.physical->multicast; }))
     return true;
   for (auto &[host, entry] : registrations) {
     auto base = DevicePtr(reinterpret_cast<uintptr_t>(entry.device));
@@ -168,8 +167,9 @@ STANDIN_EXPORT Result cuPointerGetAttribute(void *data,
 // Virtual memory management
 //===----------------------------------------------------------------------===//
 
-static Result findHandle(World &world, MemHandle handle, const char *call,
-                         std::shared_ptr<Physical> &result) {
+Result coll::standin::findHandle(World &world, MemHandle handle,
+                                 const char *call,
+                                 std::shared_ptr<Physical> &result) {
   auto found = world.handles.find(handle);
   if (found == world.handles.end())
     return wrong(invalidValue, "%s: handle %llx is dead", call, handle);
@@ -184,12 +184,14 @@ STANDIN_EXPORT Result cuMemGetAllocationGranularity(size_t *bytes,
   *bytes = granularity;
   return isValid(prop) ? success : invalidValue;
 }
-static MemHandle addHandle(World &world, std::shared_ptr<Physical> physical) {
+MemHandle coll::standin::addHandle(World &world,
+                                   std::shared_ptr<Physical> physical) {
   world.handles[world.nextHandle] = std::move(physical);
   return world.nextHandle++;
 }
-static std::shared_ptr<Physical> makePhysical(int fd, size_t bytes) {
+std::shared_ptr<Physical> coll::standin::makePhysical(int fd, size_t bytes) {
   std::shared_ptr<Physical> made(new Physical, [](Physical *physical) {
+    closeMulticast(*physical);
     close(physical->fd);
     delete physical;
   });
@@ -301,6 +303,10 @@ STANDIN_EXPORT Result cuMemImportFromShareableHandle(MemHandle *handle,
     return wrong(invalidValue, "import of what is no descriptor");
   auto physical = makePhysical(fd, size_t(info.st_size));
   physical->device = deviceOf(fd);
+  if (openMulticast(*physical)) {
+    *handle = addHandle(world, std::move(physical));
+    return success;
+  }
   if (info.st_size == 0 || size_t(info.st_size) % granularity != 0 ||
       physical->device < 0)
     return wrong(invalidValue, "import of what was not exported");
@@ -313,12 +319,17 @@ STANDIN_EXPORT Result cuMemAddressReserve(DevicePtr *address, size_t bytes,
                                           unsigned long long flags) {
   STANDIN_CALL("cuMemAddressReserve", false);
   if (bytes == 0 || bytes % granularity != 0 || wish != 0 || flags != 0 ||
-      alignment > granularity)
+      (alignment & (alignment - 1)) != 0)
     return wrong(invalidValue, "cuMemAddressReserve of %zu bytes", bytes);
-  void *memory = mmap(nullptr, bytes, PROT_NONE,
+  // What is not used of it stays reserved.
+  void *memory = mmap(nullptr, bytes + alignment, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return outOfMemory;
+  if (alignment)
+    memory = reinterpret_cast<void *>(
+        (reinterpret_cast<uintptr_t>(memory) + alignment - 1) / alignment *
+        alignment);
   World &world = World::get();
   std::lock_guard lock(world.mutex);
   *address = reinterpret_cast<uintptr_t>(memory);
@@ -351,6 +362,9 @@ STANDIN_EXPORT Result cuMemMap(DevicePtr address, size_t bytes, size_t offset,
     return wrong(invalidValue, "cuMemMap of %zu bytes at %llx", bytes, address);
   if (world.mappings.count(address))
     return wrong(invalidValue, "cuMemMap where something is mapped");
+  if (physical->multicast && !isWhole(*physical))
+    return wrong(invalidValue, "cuMemMap of a multicast object that lacks "
+                               "devices");
   if (mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
            physical->fd, 0) == MAP_FAILED)
     return outOfMemory;
@@ -379,6 +393,10 @@ STANDIN_EXPORT Result cuMemSetAccess(DevicePtr address, size_t bytes,
       count == 0 || access->flags != accessReadWrite ||
       access->location.type != locationDevice)
     return wrong(invalidValue, "cuMemSetAccess of what is not mapped");
+  if (found->second.physical->multicast) { // no plain access is allowed
+    found->second.isAccessible = true;
+    return success;
+  }
   if (access->location.id != found->second.physical->device && !world.hasPeers)
     return wrong(peerAccessUnsupported,
                  "device %d has no access to memory of device %d",
@@ -387,69 +405,4 @@ STANDIN_EXPORT Result cuMemSetAccess(DevicePtr address, size_t bytes,
     return unknownError;
   found->second.isAccessible = true;
   return success;
-}
-
-//===----------------------------------------------------------------------===//
-// Multicast
-//===----------------------------------------------------------------------===//
-
-STANDIN_EXPORT Result cuMulticastGetGranularity(size_t *bytes,
-                                                const MulticastProp *prop,
-                                                int) {
-  STANDIN_CALL("cuMulticastGetGranularity", false);
-  *bytes = granularity;
-  return prop->numDevices ? success : invalidValue;
-}
-STANDIN_EXPORT Result cuMulticastCreate(MemHandle *handle,
-                                        const MulticastProp *prop) {
-  STANDIN_CALL("cuMulticastCreate", false);
-  World &world = World::get();
-  if (!world.hasMulticast)
-    return notSupported;
-  if (prop->numDevices == 0 || prop->size == 0 ||
-      prop->size % granularity != 0 || prop->flags != 0)
-    return wrong(invalidValue, "cuMulticastCreate of %zu bytes", prop->size);
-  int fd = memfd_create("stand-in multicast", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, off_t(prop->size)) != 0)
-    return outOfMemory;
-  std::lock_guard lock(world.mutex);
-  auto physical = makePhysical(fd, prop->size);
-  physical->devices = prop->numDevices;
-  physical->isExportable = prop->handleTypes == handlePosixFd;
-  *handle = addHandle(world, std::move(physical));
-  return success;
-}
-STANDIN_EXPORT Result cuMulticastAddDevice(MemHandle handle, Device device) {
-  STANDIN_CALL("cuMulticastAddDevice", false);
-  World &world = World::get();
-  std::lock_guard lock(world.mutex);
-  std::shared_ptr<Physical> object;
-  if (Result r = findHandle(world, handle, "cuMulticastAddDevice", object))
-    return r;
-  return device >= 0 && device < world.devices ? success : invalidDevice;
-}
-STANDIN_EXPORT Result cuMulticastBindMem(MemHandle handle, size_t offset,
-                                         MemHandle memory, size_t memOffset,
-                                         size_t bytes,
-                                         unsigned long long flags) {
-  STANDIN_CALL("cuMulticastBindMem", false);
-  World &world = World::get();
-  std::lock_guard lock(world.mutex);
-  std::shared_ptr<Physical> object, physical;
-  if (Result r = findHandle(world, handle, "cuMulticastBindMem", object))
-    return r;
-  if (Result r = findHandle(world, memory, "cuMulticastBindMem", physical))
-    return r;
-  if (flags != 0 || offset > object->bytes || bytes > object->bytes - offset ||
-      memOffset > physical->bytes || bytes > physical->bytes - memOffset)
-    return wrong(invalidValue, "cuMulticastBindMem out of range");
-  return success;
-}
-STANDIN_EXPORT Result cuMulticastUnbind(MemHandle handle, Device, size_t,
-                                        size_t) {
-  STANDIN_CALL("cuMulticastUnbind", false);
-  World &world = World::get();
-  std::lock_guard lock(world.mutex);
-  std::shared_ptr<Physical> object;
-  return findHandle(world, handle, "cuMulticastUnbind", object);
 }

@@ -44,13 +44,18 @@ namespace coll::standin {
 
 using namespace cuda;
 
-/// Physical memory, or a multicast object (devices != 0).
+inline constexpr size_t granularity = 64 << 10;
+/// Of multicast objects, as devices have a larger one there, too.
+inline constexpr size_t multicastGranularity = 128 << 10;
+
+struct MulticastState;
+/// Physical memory, or a multicast object.
 struct Physical {
   int fd = -1;
   size_t bytes = 0;
   int device = 0;
-  unsigned devices = 0;
-  unsigned handles = 0; ///< and mappings
+  MulticastState *multicast = nullptr; ///< shared by all processes
+  unsigned handles = 0;                ///< and mappings
   bool isExportable = false;
 };
 struct Reservation {
@@ -107,6 +112,28 @@ Result wrong(Result result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /// Ordinal of the current context's device, or -1.
 int currentDevice();
+
+// Memory.cpp.
+Result findHandle(World &world, MemHandle handle, const char *call,
+                  std::shared_ptr<Physical> &result);
+MemHandle addHandle(World &world, std::shared_ptr<Physical> physical);
+/// Takes the descriptor.
+std::shared_ptr<Physical> makePhysical(int fd, size_t bytes);
+
+// Multicast.cpp.
+/// Whether a descriptor is that of an object, which is then open.
+bool openMulticast(Physical &physical);
+void closeMulticast(Physical &physical);
+/// All devices are in it.
+bool isWhole(const Physical &physical);
+/// What is bound now, by any process: where, how much, and a descriptor to map
+/// it with, which is the caller's, or -1.
+struct BoundMemory {
+  size_t offset, bytes, memoryOffset;
+  int fd;
+  uint64_t serial; ///< of this binding, never used again
+};
+std::vector<BoundMemory> boundMemory(const Physical &physical);
 
 // Lists what is left over (Streams.cpp, Modules.cpp).
 void listStreamLeaks(World &world);

@@ -425,6 +425,15 @@ STANDIN_EXPORT Result cuMemcpyDtoHAsync_v2(void *to, DevicePtr from,
     return invalidValue;
   return submit(stream, [=] { std::memcpy(to, pointer(from), bytes); });
 }
+STANDIN_EXPORT Result cuMemcpyDtoDAsync_v2(DevicePtr to, DevicePtr from,
+                                           size_t bytes, Stream stream) {
+  STANDIN_CALL("cuMemcpyDtoDAsync_v2");
+  if (!isDeviceMemory(to, bytes, "copy on the device") ||
+      !isDeviceMemory(from, bytes, "copy on the device"))
+    return invalidValue;
+  return submit(stream,
+                [=] { std::memmove(pointer(to), pointer(from), bytes); });
+}
 STANDIN_EXPORT Result cuMemsetD8Async(DevicePtr to, unsigned char value,
                                       size_t bytes, Stream stream) {
   STANDIN_CALL("cuMemsetD8Async");

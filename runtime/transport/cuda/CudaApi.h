@@ -210,6 +210,8 @@ enum : int {
 /// has them, and tests.
 #define COLL_CUDA_APPLICATION_CALLS(X)                                         \
   X(ctxSynchronize, cuCtxSynchronize, ())                                      \
+  X(copyOnDevice, cuMemcpyDtoDAsync_v2,                                        \
+    (DevicePtr, DevicePtr, size_t, Stream))                                    \
   X(streamBeginCapture, cuStreamBeginCapture_v2, (Stream, CaptureMode))        \
   X(streamEndCapture, cuStreamEndCapture, (Stream, Graph *))                   \
   X(graphInstantiate, cuGraphInstantiateWithFlags,                             \

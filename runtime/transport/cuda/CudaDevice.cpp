@@ -3,6 +3,7 @@
 
 #include "runtime/transport/cuda/CudaDevice.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -177,13 +178,15 @@ static AllocationProp propOf(const CudaDevice &device) {
 }
 
 Status SharedBuffer::create(const CudaDevice &device, size_t bytes,
-                            UniqueFd *fd, SharedBuffer &result) {
+                            UniqueFd *fd, SharedBuffer &result,
+                            size_t multiple) {
   const Driver &driver = device.driver();
   AllocationProp prop = propOf(device);
   size_t unit = 0;
   COLL_TRY(driver.check(driver.memGranularity(&unit, &prop, granularityMinimum),
                         "cannot tell in which sizes device %d allocates",
                         device.number()));
+  unit = std::max(unit, multiple); // powers of two
   if (unit == 0 || bytes > SIZE_MAX - unit)
     return Status::error(COLL_NO_MEMORY, "%zu bytes of device memory", bytes);
   bytes = (bytes + unit - 1) / unit * unit;

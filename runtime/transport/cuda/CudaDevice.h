@@ -77,14 +77,16 @@ public:
   SharedBuffer &operator=(SharedBuffer &&other) noexcept;
   ~SharedBuffer() { reset(); }
 
-  /// Zeroed; `bytes` is rounded up to what the device allocates.
+  /// Zeroed; `bytes` is rounded up to what the device allocates, and to a
+  /// multiple of `multiple`, a power of two or 0.
   static Status create(const CudaDevice &device, size_t bytes, UniqueFd *fd,
-                       SharedBuffer &result);
+                       SharedBuffer &result, size_t multiple = 0);
   /// `bytes`: of the whole allocation.
   static Status import(const CudaDevice &device, const UniqueFd &fd,
                        size_t bytes, SharedBuffer &result);
   DevicePtr address() const { return base; }
   size_t size() const { return bytes; }
+  MemHandle allocation() const { return handle; }
   void reset() noexcept;
 
 private:

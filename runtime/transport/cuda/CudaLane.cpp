@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstring>
 #include <sched.h>
+#include <set>
 
 namespace coll::cuda {
 
@@ -81,6 +82,19 @@ Status CudaLane::markOf(int peer, DeviceMark &mark) const {
     sched_yield();
   }
   return Status::ok();
+}
+
+/// Multicast takes each device once.
+Status CudaLane::meet() {
+  Communicator &comm = lane.comm();
+  std::set<std::string> devices;
+  for (int peer = 0; peer != comm.size(); ++peer) {
+    DeviceMark mark;
+    COLL_TRY(markOf(peer, mark));
+    if (mark.kind == DeviceMark::Cuda)
+      devices.insert(std::string(mark.uuid, sizeof mark.uuid));
+  }
+  return memory->meet(devices.size() == size_t(comm.size()));
 }
 
 std::unique_ptr<Transport> CudaLane::createTransport() {
@@ -247,6 +261,7 @@ Status CudaLane::load(Member &member) {
         blocks.address() + uint64_t(own - comm.board().bodyMemory().data());
     inst.consts = base + wordsAt;
     inst.wins = memory->table();
+    inst.multicast = memory->multicastArena();
     inst.steps = inst.consts + 4 * member.rankClass().entry[inPlace];
     inst.signals = devAt + sizeof dev + inPlace * signals;
     DevicePtr scratch = 0;

@@ -47,6 +47,7 @@ public:
 
   std::unique_ptr<Transport> createTransport() override;
   DeviceMark mark() const override { return device->mark(); }
+  Status meet() override;
   Status load(Member &member) override;
   void forget(const Member &member) noexcept override;
   Status prepare(Member &member, const coll_device_kernel &kernel) override;

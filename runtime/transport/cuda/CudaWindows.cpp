@@ -37,16 +37,22 @@ void CudaWindows::hide(int rank, uint64_t window) noexcept {
 
 /// `window` is 0 where not all peers can map it, which is no error.
 Status CudaWindows::share(DevicePtr base, size_t bytes,
-                          const Exported &exported, uint32_t &window) {
+                          const Exported &exported,
+                          std::optional<uint64_t> place, uint32_t &window) {
+  if (!multicast.isBound(place))
+    place.reset();
   WireWriter writer;
   writer.write<uint64_t>(bytes);
   writer.write<uint64_t>(exported.bytes);
   writer.write<uint64_t>(exported.offset);
+  writer.write<uint64_t>(place ? *place + 1 : 0);
   COLL_TRY(comm.memory().share(reinterpret_cast<void *>(uintptr_t(base)), bytes,
                                writer.bytes(), exported.fd.get(), window));
   if (window == 0)
     return Status::ok();
-  Status status = show(comm.rank(), window, {base, bytes, 0, 0});
+  Status status =
+      show(comm.rank(), window,
+           {base, bytes, place ? multicast.address() + *place : 0, 0});
   if (!status.isOk())
     withdraw(window);
   return status;
@@ -66,13 +72,21 @@ Status CudaWindows::allocate(size_t bytes, void **result) {
   COLL_TRY(scope.status());
   DeviceAllocation made;
   Exported exported;
-  COLL_TRY(SharedBuffer::create(device, bytes, &exported.fd, made.memory));
+  COLL_TRY(SharedBuffer::create(device, bytes, &exported.fd, made.memory,
+                                multicast.granularity()));
   exported.bytes = made.memory.size();
-  COLL_TRY(
-      share(made.memory.address(), made.memory.size(), exported, made.window));
+  made.place = multicast.bind(made.memory.allocation(), exported.bytes);
+  Status status = share(made.memory.address(), exported.bytes, exported,
+                        made.place, made.window);
+  if (!status.isOk()) {
+    if (made.place)
+      multicast.unbind(*made.place);
+    return status;
+  }
   comm.info(
-      "coll_mem_alloc of %zu bytes on device %d: %s", bytes, device.number(),
-      made.window ? "within reach of all ranks" : "not within reach of peers");
+      "coll_mem_alloc of %zu bytes on device %d: %s%s", bytes, device.number(),
+      made.window ? "within reach of all ranks" : "not within reach of peers",
+      multicast.isBound(made.place) ? ", by multicast too" : "");
   void *address = reinterpret_cast<void *>(uintptr_t(made.memory.address()));
   std::lock_guard lock(mutex);
   allocations[address] = std::move(made);
@@ -92,6 +106,8 @@ Status CudaWindows::free(void *ptr) {
   ContextScope scope(device.driver(), device.context());
   COLL_TRY(scope.status());
   withdraw(at->second.window);
+  if (at->second.place)
+    multicast.unbind(*at->second.place);
   allocations.erase(at);
   return Status::ok();
 }
@@ -150,7 +166,7 @@ Status CudaWindows::add(void *ptr, size_t bytes, int fd) {
   std::string reason = isDevice ? exportRange(begin, bytes, exported)
                                 : "it is not memory of a device";
   if (reason.empty())
-    COLL_TRY(share(begin, bytes, exported, made.window));
+    COLL_TRY(share(begin, bytes, exported, std::nullopt, made.window));
   if (reason.empty() && made.window == 0)
     reason = "not all of them can map it";
   if (!reason.empty())
@@ -182,6 +198,7 @@ Status CudaWindows::addWindow(int peer, uint64_t window, Message message) {
   uint64_t bytes = reader.read<uint64_t>();
   uint64_t whole = reader.read<uint64_t>();
   uint64_t offset = reader.read<uint64_t>();
+  uint64_t place = reader.read<uint64_t>();
   if (!reader.finish() || message.fds.size() != 1 || window == 0 ||
       window >= COLL_MAX_WINDOWS || bytes == 0 || whole > mostBytes ||
       offset > whole || bytes > whole - offset ||
@@ -196,7 +213,9 @@ Status CudaWindows::addWindow(int peer, uint64_t window, Message message) {
   SharedBuffer mapping;
   COLL_TRY(SharedBuffer::import(device, message.fds[0], whole, mapping));
   // Kernels look here only after the peer has had the answer to this.
-  COLL_TRY(show(peer, window, {mapping.address() + offset, bytes, 0, 0}));
+  COLL_TRY(show(
+      peer, window,
+      {mapping.address() + offset, bytes, multicast.placeOf(place, bytes), 0}));
   mappings[{peer, window}] = std::move(mapping);
   return Status::ok();
 }

@@ -12,14 +12,15 @@
 // may be waiting for the very rank that waits for the answer.
 //
 // Offer on the wire: u64 bytes of the window, u64 bytes of the allocation, u64
-// where in it the window begins.
+// where in it the window begins, u64 one more than where the window stands in
+// the multicast arena (0: nowhere).
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDAWINDOWS_H
 #define COLL_RUNTIME_TRANSPORT_CUDA_CUDAWINDOWS_H
 
 #include "runtime/core/Communicator.h"
-#include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/transport/cuda/CudaMulticast.h"
 
 #include <map>
 #include <mutex>
@@ -30,11 +31,15 @@ class CudaWindows final : public WindowSink {
 public:
   /// Both outlive it.
   CudaWindows(Communicator &comm, const CudaDevice &device)
-      : comm(comm), device(device) {}
+      : comm(comm), device(device), multicast(comm, device) {}
   Status create();
+  /// Collective; see CudaMulticast.
+  Status meet(bool isEachAlone) { return multicast.meet(isEachAlone); }
 
   /// What coll_inst.wins points to.
   DevicePtr table() const { return memory.address(); }
+  /// Not 0: windows may have multicast addresses.
+  DevicePtr multicastArena() const { return multicast.address(); }
 
   //===-- The communicator's thread -----------------------------------------//
   Status allocate(size_t bytes, void **result);
@@ -49,7 +54,8 @@ public:
 private:
   struct DeviceAllocation {
     SharedBuffer memory;
-    uint32_t window = 0; ///< 0: none
+    uint32_t window = 0;           ///< 0: none
+    std::optional<uint64_t> place; ///< in the multicast arena
   };
   struct DeviceRegistration {
     size_t bytes = 0;
@@ -61,7 +67,7 @@ private:
     uint64_t bytes = 0, offset = 0;
   };
   Status share(DevicePtr base, size_t bytes, const Exported &exported,
-               uint32_t &window);
+               std::optional<uint64_t> place, uint32_t &window);
   void withdraw(uint32_t window) noexcept;
   std::string exportRange(DevicePtr begin, size_t bytes, Exported &result);
   Status show(int rank, uint64_t window, const coll_window &entry);
@@ -69,8 +75,9 @@ private:
 
   Communicator &comm;
   const CudaDevice &device;
-  DeviceBuffer memory; ///< coll_window[COLL_MAX_WINDOWS][ranks]
-  std::mutex mutex;    ///< guards what the application has
+  CudaMulticast multicast; ///< outlives what is bound
+  DeviceBuffer memory;     ///< coll_window[COLL_MAX_WINDOWS][ranks]
+  std::mutex mutex;        ///< guards what the application has
   std::map<void *, DeviceAllocation> allocations;
   std::map<void *, DeviceRegistration> registrations;
   std::map<std::pair<int, uint64_t>, SharedBuffer> mappings; ///< the monitor's

@@ -105,6 +105,96 @@ TEST(CudaWindow, InProcesses) {
   });
 }
 
+/// Ranks that allocate alike stand together, wherever else they are.
+TEST(CudaWindow, MulticastPlacesStandTogether) {
+  Variables arena(std::map<std::string, std::string>{{"COLL_MULTICAST", "1"}});
+  std::barrier<> together(2);
+  uint64_t addresses[2][4] = {}, wins[2][4] = {};
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    void *memory[4] = {};
+    auto allocate = [&](int i, size_t bytes) {
+      ASSERT_EQ(coll_mem_alloc(comm, bytes, &memory[i]), COLL_OK);
+      wins[rank][i] = windowOf(comm, memory[i], bytes);
+      addresses[rank][i] = entryOf(comm, rank, wins[rank][i]).multicast;
+      together.arrive_and_wait();
+      // As the peer sees it: with other addresses, the same places.
+      uint64_t arena = addresses[rank][0], theirs = addresses[1 - rank][0];
+      coll_window there = entryOf(comm, 1 - rank, wins[1 - rank][i]);
+      if (addresses[1 - rank][i])
+        EXPECT_EQ(there.multicast - arena, addresses[1 - rank][i] - theirs);
+      else
+        EXPECT_EQ(there.multicast, 0u);
+      together.arrive_and_wait();
+    };
+    allocate(0, 100);
+    allocate(1, 300'000);
+    EXPECT_NE(addresses[rank][0], 0u);
+    EXPECT_EQ(addresses[rank][1] - addresses[rank][0], 128u << 10);
+    ASSERT_EQ(coll_mem_free(comm, memory[0]), COLL_OK);
+    together.arrive_and_wait();
+    // Only one of them takes the gap.
+    allocate(2, rank ? 200'000 : 100);
+    EXPECT_EQ(addresses[rank][2] == addresses[rank][0], rank == 0);
+    // More than the arena has.
+    allocate(3, 2 << 20);
+    EXPECT_NE(wins[rank][3], 0u);
+    EXPECT_EQ(addresses[rank][3], 0u);
+    ASSERT_EQ(coll_mem_free(comm, memory[1]), COLL_OK);
+    together.arrive_and_wait();
+  });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
+/// Calls of the driver that fail on one rank: then there is none, on any.
+TEST(CudaWindow, MulticastMayBeMissing) {
+  auto expectNone = [](int nranks) {
+    std::barrier<> together(nranks);
+    onDevices(nranks, [&](int rank, coll_comm *comm) {
+      void *memory = nullptr;
+      ASSERT_EQ(coll_mem_alloc(comm, 100, &memory), COLL_OK);
+      uint64_t win = windowOf(comm, memory, 100);
+      ASSERT_NE(win, 0u);
+      EXPECT_EQ(entryOf(comm, rank, win).multicast, 0u);
+      together.arrive_and_wait(); // who has left needs no windows
+    });
+    EXPECT_EQ(standinLeaks(1), 0);
+  };
+  constexpr std::pair<const char *, uint64_t> failures[] = {
+      {"cuMulticastCreate", 0},         {"cuMulticastAddDevice", 0},
+      {"cuMulticastAddDevice", 1},      {"cuMulticastGetGranularity", 0},
+      {"cuMulticastGetGranularity", 1}, {"cuMemImportFromShareableHandle", 0}};
+  for (auto [call, skip] : failures) {
+    SCOPED_TRACE(call);
+    standinFail(call, skip, cuda::notSupported);
+    expectNone(2);
+    standinFail(call, 0, cuda::success);
+  }
+  expectNone(3); // which share two devices
+  Variables none(std::map<std::string, std::string>{{"COLL_MULTICAST", "0"}});
+  expectNone(2);
+}
+
+TEST(CudaWindow, OneRankWhoseMemoryCannotBeBoundHasNoPlace) {
+  std::barrier<> together(2);
+  uint64_t wins[2] = {};
+  standinFail("cuMulticastBindMem", 0, cuda::outOfMemory);
+  std::atomic<int> bound = 0;
+  onDevices(2, [&](int rank, coll_comm *comm) {
+    void *memory = nullptr;
+    ASSERT_EQ(coll_mem_alloc(comm, 100, &memory), COLL_OK);
+    wins[rank] = windowOf(comm, memory, 100);
+    bound += entryOf(comm, rank, wins[rank]).multicast != 0;
+    together.arrive_and_wait();
+    EXPECT_EQ(bound, 1);
+    coll_window there = entryOf(comm, 1 - rank, wins[1 - rank]);
+    bool isMine = entryOf(comm, rank, wins[rank]).multicast != 0;
+    EXPECT_EQ(there.multicast != 0, !isMine);
+    together.arrive_and_wait();
+  });
+  standinFail("cuMulticastBindMem", 0, cuda::success);
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
 TEST(CudaWindow, WithoutPeerAccessThereIsNone) {
   standinSetPeers(0);
   onDevices(2, [&](int, coll_comm *comm) {
