@@ -1,4 +1,4 @@
-//===- CudaMulticast.h - One address for the memory of all ranks -*- C++
+//===- CudaMulticast.h - One address for memory of all ranks ----*- C++ -*-===//
 //-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,0 +1,166 @@
+//===- Device.cpp - CUDA's driver for the check on a GPU ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Device.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <memory>
+#include <thread>
+
+using namespace coll;
+using namespace coll::cuda;
+
+namespace coll::gpu {
+
+std::atomic<unsigned> failures{0};
+
+void fail(const char *format, ...) {
+  char text[4096];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  constexpr unsigned mostSaid = 40;
+  if (++failures <= mostSaid)
+    printf("FAILED: %s\n", text);
+}
+
+std::string Driver::open() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return std::string("no CUDA driver: ") + dlerror();
+#define X(name, symbol, parameters)                                            \
+  if (void *address = dlsym(library, #symbol))                                 \
+    name = reinterpret_cast<decltype(name)>(address);                          \
+  else                                                                         \
+    return "the CUDA driver is too old: it has no " #symbol;
+  COLL_CUDA_CALLS(X)
+  COLL_CUDA_APPLICATION_CALLS(X)
+#undef X
+  int count = 0;
+  Result result = init(0);
+  if (result == success)
+    result = deviceGetCount(&count);
+  if (result != success || count == 0)
+    return "no CUDA device (error " + std::to_string(result) + ")";
+  return "";
+}
+
+Driver &driver() {
+  static Driver made;
+  return made;
+}
+
+void check(Result result, const char *what) {
+  if (result == success)
+    return;
+  const char *text = nullptr;
+  (void)driver().getErrorString(result, &text);
+  printf("FAILED: CUDA driver: %s: %s (%d)\n", what, text ? text : "?", result);
+  fflush(stdout);
+  _exit(1);
+}
+
+//===----------------------------------------------------------------------===//
+// A device
+//===----------------------------------------------------------------------===//
+
+static DevicePtr addressOf(const void *p) {
+  return reinterpret_cast<uintptr_t>(p);
+}
+
+Gpu::Gpu(int number) : number(number) {
+  check(driver().primaryRetain(&context, number), "context");
+  check(driver().ctxPush(context), "context");
+  check(driver().streamCreate(&queue, streamNonBlocking), "stream");
+}
+
+Gpu::~Gpu() {
+  dropGraph();
+  check(driver().streamDestroy(queue), "end of a stream");
+  for (DevicePtr each : memory)
+    check(driver().memFree(each), "free");
+  check(driver().ctxPop(&context), "context");
+  check(driver().primaryRelease(number), "end of a context");
+}
+
+void *Gpu::allocateBytes(size_t bytes) {
+  DevicePtr made = 0;
+  check(driver().memAlloc(&made, bytes + 16), "device memory");
+  memory.push_back(made);
+  return reinterpret_cast<void *>(uintptr_t(made));
+}
+
+void Gpu::write(void *to, const void *from, size_t bytes) {
+  if (bytes == 0)
+    return;
+  check(driver().copyToDevice(addressOf(to), from, bytes, queue), "copy");
+  wait();
+}
+void Gpu::read(void *to, const void *from, size_t bytes) {
+  if (bytes == 0)
+    return;
+  check(driver().copyToHost(to, addressOf(from), bytes, queue), "copy");
+  wait();
+}
+void Gpu::wait() { check(driver().streamSynchronize(queue), "stream"); }
+
+void Gpu::dropGraph() {
+  if (exec)
+    check(driver().graphExecDestroy(exec), "end of a graph");
+  if (graph)
+    check(driver().graphDestroy(graph), "end of a graph");
+  exec = nullptr;
+  graph = nullptr;
+}
+
+void Gpu::capture(const std::function<void()> &launches) {
+  dropGraph();
+  check(driver().streamBeginCapture(queue, captureThreadLocal), "capture");
+  launches();
+  check(driver().streamEndCapture(queue, &graph), "capture");
+  check(driver().graphInstantiate(&exec, graph, 0), "graph");
+}
+
+void Gpu::replay() { check(driver().graphLaunch(exec, queue), "replay"); }
+
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+void onRanks(int ranks, int devices, double deadlineSeconds,
+             const std::function<void(RankContext &)> &body) {
+  coll_id id = {};
+  if (coll_make_id(&id) != COLL_OK)
+    return fail("coll_make_id: %s", coll_last_error());
+  std::barrier<> together(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank != ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Gpu device(rank % devices);
+      coll_config config = COLL_CONFIG_INIT;
+      config.device = device.number;
+      config.deadline_ns = uint64_t(deadlineSeconds * 1e9);
+      config.init_deadline_ns = 60'000'000'000;
+      coll_comm *comm = nullptr;
+      coll_status status = coll_comm_init(&comm, ranks, &id, rank, &config);
+      if (status != COLL_OK) {
+        fail("rank %d: init: %s", rank, coll_last_error());
+        together.arrive_and_drop();
+        return;
+      }
+      RankContext context = {rank, ranks, comm, device, together};
+      body(context);
+      coll_error error = {};
+      bool hasFailed =
+          coll_comm_error(comm, &error) == COLL_OK && error.status != COLL_OK;
+      if (coll_comm_destroy(comm) != COLL_OK && !hasFailed)
+        fail("rank %d: destroy: %s", rank, coll_last_error());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+} // namespace coll::gpu

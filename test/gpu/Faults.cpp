@@ -1,0 +1,140 @@
+//===- Faults.cpp - Abort, mismatch, deadline on a GPU --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks that wait for what does not come must leave, the reason must be told,
+// and the device must be usable afterwards.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+using namespace coll;
+using namespace coll::gpu;
+
+static const coll_plan *anAllreduce(int ranks) {
+  for (unsigned p = 0; p != numPlans; ++p)
+    if (strcmp(plans[p]->contract, "allreduce") == 0)
+      for (uint32_t i = 0; i != plans[p]->nranks_entries; ++i)
+        if (plans[p]->ranks[i].nranks == uint32_t(ranks))
+          return plans[p];
+  return nullptr;
+}
+
+namespace {
+/// One all-reduce of so many elements, prepared.
+struct Allreduce {
+  Allreduce(RankContext &rank, const coll_plan &plan, size_t count)
+      : rank(rank), plan(plan), count(count) {
+    in = rank.device.allocate<float>(count);
+    out = rank.device.allocate<float>(count);
+    ins[0] = in;
+    outs[0] = out;
+    call.in = ins;
+    call.out = outs;
+    call.count = &this->count;
+    call.dtype = COLL_F32;
+    call.op = COLL_SUM;
+    if (coll_launch_prepare(&plan, &call, rank.comm) != COLL_OK)
+      fail("prepare: %s", coll_last_error());
+    rank.together.arrive_and_wait();
+  }
+  coll_status launch() { return coll_launch(&plan, &call, rank.comm, nullptr); }
+
+  RankContext &rank;
+  const coll_plan &plan;
+  size_t count;
+  float *in, *out;
+  const void *ins[1];
+  void *outs[1];
+  coll_call call = {};
+};
+
+void expect(coll_status have, coll_status want, const char *what, int rank) {
+  if (have != want)
+    fail("%s, rank %d: %s instead of %s: %s", what, rank,
+         coll_status_string(have), coll_status_string(want), coll_last_error());
+}
+
+/// The error comes to a rank that is in no call.
+void expectError(RankContext &rank, coll_status want, const char *what) {
+  coll_error error = {};
+  for (int i = 0; i != 2000 && error.status == COLL_OK; ++i) {
+    (void)coll_comm_error(rank.comm, &error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  expect(error.status, want, what, rank.rank);
+}
+
+struct Fault {
+  const char *name;
+  double deadlineSeconds;
+  void (*body)(RankContext &rank, const coll_plan &plan);
+};
+} // namespace
+
+static const Fault faults[] = {
+    {"abort releases blocks", 60,
+     [](RankContext &rank, const coll_plan &plan) {
+       Allreduce sum(rank, plan, 5000);
+       expect(sum.launch(), COLL_OK, "before an abort", rank.rank);
+       if (rank.rank != 0)
+         return expect(sum.launch(), COLL_ABORTED, "abort", rank.rank);
+       std::this_thread::sleep_for(std::chrono::milliseconds(200));
+       (void)coll_comm_abort(rank.comm, "enough");
+     }},
+    {"other counts are a mismatch", 60,
+     [](RankContext &rank, const coll_plan &plan) {
+       Allreduce sum(rank, plan, rank.rank == 1 ? 200 : 300);
+       expect(sum.launch(), COLL_MISMATCH, "mismatch", rank.rank);
+     }},
+    {"a wait ends at the deadline", 1,
+     [](RankContext &rank, const coll_plan &plan) {
+       Allreduce sum(rank, plan, 5000);
+       if (rank.rank == 0)
+         return expectError(rank, COLL_TIMEOUT, "deadline");
+       expect(sum.launch(), COLL_TIMEOUT, "deadline", rank.rank);
+     }},
+    {"an abort ends a graph's replay", 60,
+     [](RankContext &rank, const coll_plan &plan) {
+       Allreduce sum(rank, plan, 5000);
+       rank.device.capture([&] {
+         coll_status status =
+             coll_launch(&plan, &sum.call, rank.comm, rank.device.stream());
+         expect(status, COLL_OK, "capture", rank.rank);
+       });
+       rank.together.arrive_and_wait();
+       if (rank.rank == 0) {
+         std::this_thread::sleep_for(std::chrono::milliseconds(200));
+         (void)coll_comm_abort(rank.comm, "enough");
+       } else {
+         rank.device.replay();
+       }
+       expectError(rank, COLL_ABORTED, "replay");
+       rank.device.wait();
+     }},
+};
+
+void coll::gpu::checkFaults(const Options &options) {
+  const coll_plan *plan = anAllreduce(options.ranks);
+  if (!plan)
+    return fail("no all-reduce for %d ranks was packed", options.ranks);
+  auto run = [&](const Fault &fault) {
+    unsigned before = failures;
+    onRanks(options.ranks, options.devices, fault.deadlineSeconds,
+            [&](RankContext &rank) { fault.body(rank, *plan); });
+    printf("%-48s %s\n", fault.name, failures == before ? "ok" : "FAILED");
+    fflush(stdout);
+  };
+  for (const Fault &fault : faults)
+    run(fault);
+  run({"and afterwards it works", 60,
+       [](RankContext &rank, const coll_plan &plan) {
+         Allreduce sum(rank, plan, 5000);
+         expect(sum.launch(), COLL_OK, "after all", rank.rank);
+       }});
+}

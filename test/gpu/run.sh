@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# usage: run.sh [--ranks N] [--quick]
+#
+# Checks coll on the CUDA devices of this machine, in at most five minutes: litmus tests,
+# every collective with several ranks (which share the device where there is one), graph
+# replays, aborts; then latency and bandwidth.  `./dev gpu --pack FOLDER` makes the folder
+# that this file is in.  Exit status 0: passed, 1: failed, 77: not run, as there is no
+# device.
+
+here=$(dirname "$(readlink -f "$0")")
+seconds=300
+timeout --kill-after=10 "$seconds" "$here/gpu-check" "$@"
+status=$?
+if ((status == 124 || status == 137)); then
+  echo "FAILED: not done after $seconds seconds"
+  status=1
+fi
+exit "$status"
