@@ -9,6 +9,7 @@
 #include "../Score.h"
 #include "DirectMarks.h"
 #include "Dump.h"
+#include "HandPrograms.h"
 #include "Schedules.h"
 #include "lib/Analysis/ProgramCheck.h"
 #include "lib/Analysis/Schedule.h"
@@ -58,6 +59,31 @@ TEST(Direct, WhatIsChosenPasses) {
     direct += counts.puts + counts.gets;
   }
   EXPECT_GT(direct, 100u);
+}
+
+// Rank 1 passes on what it has in `out` before it receives into that again. A
+// second put may come at any time, unless rank 0 first hears from rank 1.
+TEST(Direct, APutBeforeTheLastReadIsRefused) {
+  for (bool isAnswered : {false, true}) {
+    std::vector<std::vector<HandStep>> ranks(2);
+    ranks[0] = {{{}, {1}}, {{}, {1}}};
+    ranks[1] = {{{0}, {}}, {{}, {0}}, {{0}, {}}};
+    ranks[0].insert(ranks[0].begin() + (isAnswered ? 1 : 2), {{1}, {}});
+    ProgramSet programs = byHand(ranks);
+    RankProgram &second = programs.members[0].outOfPlace[1];
+    second.ports[second.blocks[0].steps[1].firstPort].loc.buffer = 1;
+    ProgramCheckOptions options;
+    options.checkTerms = false;
+    EXPECT_TRUE(checkPrograms(programs, {}, options).isRight());
+    const Location out{.buffer = 1};
+    mark(programs, {0, 1, 0, 0}, Port::Put, out);
+    mark(programs, {0, 1, 0, 1}, Port::Put, out);
+    ProgramCheckResult check = checkPrograms(programs, {}, options);
+    EXPECT_EQ(check.isRight(), isAnswered);
+    if (!check.isRight()) {
+      EXPECT_EQ(check.errors[0].kind, ProgramError::DirectRace);
+    }
+  }
 }
 
 // Every message, marked in every way and with every region of a launch buffer
