@@ -253,6 +253,8 @@ void Rank::check(const Subject &subject) const {
 std::vector<Subject> Rank::collectives(size_t bytes) {
   size_t count = bytes / sizeof(float), n = size_t(numRanks), part = count / n;
   auto ofRoot = [&](size_t length) { return rank == 0 ? length : 0; };
+  // In place at the root, as in every other library.
+  float *const whole = rank == 0 ? in : out;
   const float sum = float(numRanks);
   return {{"allgather",
            [=, this] {
@@ -267,9 +269,9 @@ std::vector<Subject> Rank::collectives(size_t bytes) {
            sum, part, out},
           {"broadcast",
            [=, this] {
-             must(coll_broadcast(in, out, count, COLL_F32, 0, comm, nullptr));
+             must(coll_broadcast(in, whole, count, COLL_F32, 0, comm, nullptr));
            },
-           1, count, out},
+           1, count - ofRoot(count), out},
           {"alltoall",
            [=, this] {
              must(coll_alltoall(in, out, part, COLL_F32, comm, nullptr));

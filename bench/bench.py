@@ -3,7 +3,7 @@
 """What compiling and running a schedule costs, against the bounds we promise.
 
 usage: bench.py [--compile] [--run]      (default: both)
-       bench.py --compare [--quick] [--ranks LIST] [--sizes LIST] [--csv FILE] [--json FILE] [--svg FILE]
+       bench.py --compare [--quick] [--ranks LIST] [--sizes LIST] [--csv FILE] [--json FILE] [--svg FILE] [--page FILE]
 
 CPU time and peak memory are the child's own (wait4), the best of several runs: on a
 busy machine the minimum is what repeats.  Exit status 1 if a bound is exceeded.
@@ -107,14 +107,14 @@ def main():
     parser.add_argument("--quick", action="store_true", help="of --compare: one round, not three")
     parser.add_argument("--ranks", default="2,4,8", help="of --compare: 2, 4 and 8 are there")
     parser.add_argument("--sizes", default=",".join(map(str, compare.SIZES)), help="of --compare, in bytes")
-    for kind in ("csv", "json", "svg"):
+    for kind in ("csv", "json", "svg", "page"):
         parser.add_argument("--" + kind, metavar="FILE", help="what --compare measures, as such a file")
     options = parser.parse_args()
     if options.compare:
         with tempfile.TemporaryDirectory() as folder:
             return compare.main([int(r) for r in options.ranks.split(",")],
                                 [int(s) for s in options.sizes.split(",")], folder,
-                                options.csv, options.json, options.svg, options.quick)
+                                options.csv, options.json, options.svg, options.quick, options.page)
     both = options.compile == options.run
     good = True
     if both or options.compile:

@@ -16,6 +16,8 @@ import shutil
 import statistics
 import subprocess
 
+import page
+import plot
 import targets
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -227,22 +229,29 @@ def printTable(rows, peers, missing):
         print("not compared: " + name)
 
 
-def printCounted(program):
+def counted(program):
+    """What is the same in every run, as sentences."""
     instructions, moved = instructionsOf(program), bytesMoved()
-    print("\ncounted, the same in every run:")
-    print("  instructions of an all-reduce of 8 B on one rank, all of the call: "
-          + ("%.0f" % instructions if instructions else "not counted (valgrind)"))
+    lines = ["instructions of an all-reduce of 8 B on one rank, all of the call: "
+             + ("%.0f" % instructions if instructions else "not counted (valgrind)")]
     if moved:
-        print("  ring all-reduce at 2 ranks, bytes read and written by a rank: %.4f and %.4f of the size" % moved)
+        lines.append("ring all-reduce at 2 ranks, bytes read and written by a rank: %.4f and %.4f of the size" % moved)
+    return lines
 
 
-def main(ranksList, sizes, folder, csvFile=None, jsonFile=None, svgFile=None, isQuick=False):
+# What the page shows; its tables have all.
+PICTURED = [("allreduce", 2), ("allreduce:registered", 2), ("broadcast", 2), ("allgather", 2), ("allreduce", 4),
+            ("allreduce", 8)]
+
+
+def main(ranksList, sizes, folder, csvFile=None, jsonFile=None, svgFile=None, isQuick=False, pageFile=None):
     medians, peers, missing = collect(pathlib.Path(folder), ranksList, sizes, QUICK_ROUNDS if isQuick else ROUNDS)
     rows = rowsOf(medians, peers)
     printTable(rows, peers, missing)
     program = pathlib.Path(folder) / "ours"
-    printCounted(program)
-    print("\n" + targets.table(targets.verdicts(rows, memoryOf(program))))
+    countedLines, verdicts = counted(program), targets.verdicts(rows, memoryOf(program))
+    print("\ncounted, the same in every run:\n  " + "\n  ".join(countedLines))
+    print("\n" + targets.table(verdicts))
     if csvFile:
         with open(csvFile, "w", encoding="utf-8") as file:
             file.write(",".join(rows[0]) + "\n")
@@ -251,6 +260,12 @@ def main(ranksList, sizes, folder, csvFile=None, jsonFile=None, svgFile=None, is
     if jsonFile:
         pathlib.Path(jsonFile).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     if svgFile:
-        import plot  # beside this file
-        plot.write(rows, [OURS] + peers, svgFile)
+        plot.write(rows, [OURS] + peers, fit, svgFile)
+    if pageFile:
+        pageFile = pathlib.Path(pageFile)
+        picture = pathlib.Path("images") / (pageFile.stem.lower() + ".svg")
+        (pageFile.parent / picture.parent).mkdir(exist_ok=True)
+        plot.write(rows, [OURS] + peers, fit, pageFile.parent / picture, PICTURED)
+        page.write(pageFile, picture, os.cpu_count() or 1, verdicts, groups(rows), peers, missing, countedLines, fit,
+                   targets.unit)
     return 0

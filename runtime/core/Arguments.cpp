@@ -102,11 +102,22 @@ Status Arguments::fillSizes(const coll_call &call) {
   return Status::ok();
 }
 
-/// Chooses the rings and cuts shares into rounds and slices.
-///
-/// The program has been verified for messages of at most so many slices a
-/// round.  Where slots are smaller than the compiler took them to be, or a wide
-/// storage type makes units take more of a slot, rounds shrink.
+/// The payload of bulk slots, in units.  A message of few slots goes in four
+/// pieces, so that its receiver begins early (64 KiB: a quarter less time).
+uint32_t Arguments::bulkSlice(uint64_t message, uint32_t unitBytes) const {
+  constexpr uint32_t pieces = 4, multiple = 64;
+  const uint32_t slot = rings.slotBytes / unitBytes;
+  if (streams.pieceBytes == 0 || plan.flags & COLL_PLAN_VCOUNTS)
+    return slot; // not all ranks know what the largest message is
+  uint64_t piece = ceilDiv(ceilDiv(message, pieces), multiple) * multiple;
+  return uint32_t(std::min<uint64_t>(
+      slot, std::max<uint64_t>(piece, streams.pieceBytes / unitBytes)));
+}
+
+/// Chooses the rings and cuts shares into rounds and slices.  The program has
+/// been verified for messages of at most so many slices a round.  Where slots
+/// are smaller than the compiler took them to be, or a wide storage type makes
+/// units take more of a slot, rounds shrink.
 void Arguments::cutIntoRounds(uint32_t dtype) {
   uint32_t unitBytes = COLL_UNIT_BYTES * storageScale(ranks, dtype);
   uint32_t smallUnits = rings.smallBytes / unitBytes;
@@ -121,7 +132,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
   bool isSmall =
       !isBulk && streams.hasSmall && !(plan.flags & COLL_PLAN_VCOUNTS) &&
       maxMessage <= smallUnits && rings.smallSlots >= verified.smallSlots;
-  head->slice_units = isSmall ? smallUnits : rings.slotBytes / unitBytes;
+  head->slice_units = isSmall ? smallUnits : bulkSlice(maxMessage, unitBytes);
   head->round_units = uint32_t(std::min<uint64_t>(
       ranks.round_units,
       uint64_t(verified.slices) * std::max(head->slice_units, 1u)));

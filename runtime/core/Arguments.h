@@ -33,11 +33,15 @@ struct CallBuffer {
   std::vector<uint64_t> packed;      ///< where parts start, if not uniform
 };
 
-/// When kernels store past the caches; each rank's own affair.
+/// How slots are used.  When kernels store past the caches is each rank's own
+/// affair.
 struct StreamRules {
   bool isOn = false;     ///< into bulk slots, always
   uint64_t outBytes = 0; ///< into buffers, when a launch touches more of them
   bool hasSmall = true;  ///< kernels know the small rings
+  /// Messages of few slots are cut finer, into pieces of no less than this; the
+  /// same on all ranks; 0: they are not.
+  uint32_t pieceBytes = 0;
 };
 
 class Arguments {
@@ -88,6 +92,7 @@ private:
   Status fillShape(const coll_call &call);
   Status fillSizes(const coll_call &call);
   void cutIntoRounds(uint32_t dtype);
+  uint32_t bulkSlice(uint64_t message, uint32_t unitBytes) const;
   Status fillScalars(const coll_call &call);
   Status fillBuffer(const coll_call &call, CallBuffer &buffer, coll_buf &result,
                     uint64_t &begin, uint64_t &end);

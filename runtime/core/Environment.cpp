@@ -103,8 +103,8 @@ static Status readChoice(const char *name, const char *const (&choices)[N],
 
 Status RingSizes::check() const {
   constexpr uint32_t maxSlotBytes = 1 << 30;
-  auto isCount = [](uint32_t n) {
-    return std::has_single_bit(n) && n <= COLL_MAX_SLOTS;
+  auto isCount = [](uint32_t n, uint32_t most) {
+    return std::has_single_bit(n) && n <= most;
   };
   if (slotBytes == 0 || slotBytes % 64 != 0 || slotBytes > maxSlotBytes)
     return Status::error(COLL_INVALID,
@@ -115,14 +115,14 @@ Status RingSizes::check() const {
     return Status::error(COLL_INVALID,
                          "COLL_SMALL_BYTES=%u is not a multiple of %d up to %u",
                          smallBytes, COLL_UNIT_BYTES, maxSlotBytes);
-  if (!isCount(slots))
+  if (!isCount(slots, COLL_MAX_SLOTS))
     return Status::error(COLL_INVALID,
                          "COLL_SLOTS=%u is not a power of two up to %d", slots,
                          COLL_MAX_SLOTS);
-  if (!isCount(smallSlots))
+  if (!isCount(smallSlots, kMaxSmallSlots))
     return Status::error(COLL_INVALID,
-                         "COLL_SMALL_SLOTS=%u is not a power of two up to %d",
-                         smallSlots, COLL_MAX_SLOTS);
+                         "COLL_SMALL_SLOTS=%u is not a power of two up to %u",
+                         smallSlots, kMaxSmallSlots);
   return Status::ok();
 }
 

@@ -41,12 +41,14 @@ namespace coll {
 /// Most ranks of a communicator.
 inline constexpr int kMaxRanks = 65536;
 
+inline constexpr uint32_t kMaxSmallSlots = 64;
+
 /// Sizes of the rings of a lane, the same on all its ranks.
 struct RingSizes {
   uint32_t slotBytes = 64 << 10; ///< payload of a bulk slot, multiple of 64
   uint32_t slots = 8;            ///< power of two, 1 .. COLL_MAX_SLOTS
   uint32_t smallBytes = 2 << 10; ///< payload of a small slot, multiple of 16
-  uint32_t smallSlots = 8;       ///< power of two, 1 .. COLL_MAX_SLOTS
+  uint32_t smallSlots = 32;      ///< power of two, 1 .. kMaxSmallSlots
 
   /// Says which bound is broken.
   Status check() const;

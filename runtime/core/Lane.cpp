@@ -30,10 +30,18 @@ Status Lane::create(Communicator &comm, std::unique_ptr<LaneBase> &result) {
   return Status::ok();
 }
 
+/// Not for more ranks than cores: every piece may be a change of threads.
+static uint32_t pieceBytes(const Communicator &comm) {
+  constexpr uint32_t bytes = 16 << 10;
+  return uint32_t(comm.size()) <= comm.hostCores() ? bytes : 0;
+}
+
 Lane::Lane(Communicator &comm, uint32_t isa)
     : communicator(comm), hostIsa(isa),
-      streams{comm.streams(), streamOutBytes(comm.hostRanks())}, links(comm),
-      countMemory(2 * size_t(comm.size()) - 1) {}
+      streams{.isOn = comm.streams(),
+              .outBytes = streamOutBytes(comm.hostRanks()),
+              .pieceBytes = pieceBytes(comm)},
+      links(comm), countMemory(2 * size_t(comm.size()) - 1) {}
 
 uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
   // Measured: spinning wins while everyone has a core, and else delays the very

@@ -235,6 +235,7 @@ StreamRules LanePlan::rulesOf(Lane &lane) const {
   if (!onDevice)
     return rules;
   rules.isOn = false;
+  rules.pieceBytes = 0;
   for (const coll_device_kernel &kernel :
        std::span(source.device_kernels, source.ndevice_kernels))
     rules.hasSmall &= (kernel.protocols & COLL_PROTOCOL_SMALL) != 0;

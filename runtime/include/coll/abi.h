@@ -192,7 +192,7 @@ typedef struct coll_end {
   uint64_t slots, small, desc;
   uint64_t seq; /* coll_seq */
   uint32_t slot_bytes;
-  uint16_t k, k_small;  /* powers of two, at most COLL_MAX_SLOTS */
+  uint16_t k, k_small;  /* powers of two, k at most COLL_MAX_SLOTS */
   uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes +
                            COLL_SMALL_HEAD rounded up to 64 */
   uint16_t peer, flags;

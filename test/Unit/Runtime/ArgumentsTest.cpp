@@ -197,6 +197,26 @@ TEST(Arguments, RoundsShrinkWithSlots) {
   EXPECT_EQ(larger.args().round_units, 8192u) << "scratch holds no more";
 }
 
+TEST(Arguments, MessagesOfFewSlotsAreCutIntoPieces) {
+  constexpr StreamRules rules = {.pieceBytes = 16 << 10};
+  const struct {
+    size_t bytes; // of a message
+    uint32_t slice;
+  } cases[] = {{4 << 10, 16 << 10},   {64 << 10, 16 << 10},
+               {100'000, 25 << 10},   {(128 << 10) + 4, 33 << 10},
+               {256 << 10, 64 << 10}, {64 << 20, 64 << 10}};
+  for (const auto &c : cases) {
+    Fixture f(ringAllreduce(2), 0, {}, rules);
+    ASSERT_TRUE(f.fill(ringCall(2 * c.bytes / 4)).isOk());
+    EXPECT_EQ(f.args().slice_units * COLL_UNIT_BYTES, c.slice) << c.bytes;
+  }
+  Fixture vector(directAlltoallv(2), 0, {}, rules);
+  Call call(COLL_F32);
+  call.in(address(low)).out(address(high)).counts({100, 20000, 3});
+  ASSERT_TRUE(vector.fill(call).isOk());
+  EXPECT_EQ(vector.args().slice_units, 4096u) << "peers do not know the counts";
+}
+
 TEST(Arguments, WideStorageTakesMoreOfASlot) {
   Schedule ring = ringAllreduce(4);
   Fixture f(ring);
