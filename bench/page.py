@@ -9,10 +9,11 @@ import time
 
 HEAD = """# Benchmarks
 
-Written by `./dev bench --compare --page docs/Benchmarks.md`; every figure is of that one run, and none is chosen. All programs take turns, so that
+Written by `./dev bench --compare --page docs/Benchmarks.md`; every figure of the tables is of one run. All programs take turns, so that
 ratios hold whatever the machine does that day; absolute times do not carry over to other machines. How it measures: [`bench/compare.py`](../bench/compare.py).
 
 """
+NOTES = "\n## Notes\n"
 FLOORS = """
 The floor is what no collective can beat here: up to 4 KiB one exchange of a word between neighbours, above a copy past the caches of as many bytes by
 every rank at a time. Through slots a byte is copied twice. Bus bandwidth is that of nccl-tests; the last line of a table fits T = alpha + S / B by relative least squares.
@@ -78,4 +79,8 @@ def write(path, plot, cores, verdicts, groups, peers, missing, counted, fit, uni
     lines += ["", "## Measured"] + figures(groups, peers, fit, unit)
     if missing:
         lines += ["", "Not compared:", ""] + ["* " + m for m in missing]
-    pathlib.Path(path).write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    # What people have written about it stays.
+    path = pathlib.Path(path)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    notes = before[before.index(NOTES):] if NOTES in before else ""
+    path.write_text(HEAD + "\n".join(lines) + "\n" + notes, encoding="utf-8")

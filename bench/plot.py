@@ -60,7 +60,9 @@ class Panel:
             self.out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"%s/>'
                             % (line, color, ' stroke-dasharray="%s"' % dash if dash else ""))
             if labelled:
-                self.out.append(text(self.left + MARGIN + 8, self.top + 36 + 12 * i, name, "start", 10, color))
+                # Below the curves, which rise.
+                y = self.top + HEIGHT - 46 - 12 * (len(self.curves) - 1 - i)
+                self.out.append(text(self.left + WIDTH - 14, y, name, "end", 10, color))
         return self.out
 
 
