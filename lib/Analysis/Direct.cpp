@@ -35,6 +35,7 @@ public:
         member(programs.members[member]) {}
   void choose();
   void clear();
+  SlotReasons reasons();
 
 private:
   bool collect();
@@ -297,14 +298,47 @@ void coll::chooseDirect(ProgramSet &programs,
   }
 }
 
+/// Of the marks that there are.
+SlotReasons Chooser::reasons() {
+  SlotReasons result;
+  if (!collect())
+    return result;
+  for (const Candidate &candidate : candidates) {
+    if (candidate.variants[0].send->direct != Port::None)
+      continue;
+    const bool isAny = llvm::any_of(candidate.variants, [&](const Pair &pair) {
+      return pair.send && (putRegion(pair) || getRegion(pair));
+    });
+    ++(candidate.put || candidate.get ? result.ordering
+       : isAny                        ? result.inPlace
+                                      : result.combined);
+  }
+  return result;
+}
+
+SlotReasons coll::whyInSlots(const ProgramSet &programs, uint32_t member) {
+  ProgramSet copy = programs; // whose ports the chooser holds
+  return Chooser(copy, member).reasons();
+}
+
+DirectCounts coll::countDirect(const ProgramMember &member) {
+  DirectCounts counts;
+  for (const RankProgram &program : member.outOfPlace)
+    for (const Port &port : program.ports)
+      if (port.kind == Port::Send)
+        ++(port.direct == Port::Put   ? counts.puts
+           : port.direct == Port::Get ? counts.gets
+                                      : counts.others);
+  return counts;
+}
+
 DirectCounts coll::countDirect(const ProgramSet &programs) {
   DirectCounts counts;
-  for (const ProgramMember &member : programs.members)
-    for (const RankProgram &program : member.outOfPlace)
-      for (const Port &port : program.ports)
-        if (port.kind == Port::Send)
-          ++(port.direct == Port::Put   ? counts.puts
-             : port.direct == Port::Get ? counts.gets
-                                        : counts.others);
+  for (const ProgramMember &member : programs.members) {
+    DirectCounts of = countDirect(member);
+    counts.puts += of.puts;
+    counts.gets += of.gets;
+    counts.others += of.others;
+  }
   return counts;
 }

@@ -41,6 +41,20 @@ struct DirectCounts {
   uint64_t puts = 0, gets = 0, others = 0;
 };
 DirectCounts countDirect(const ProgramSet &programs);
+DirectCounts countDirect(const ProgramMember &member);
+
+/// Why the other messages of a member use slots in every launch, and how many.
+struct SlotReasons {
+  /// What they carry is neither stored in an output as it comes nor an input as
+  /// it is.
+  uint64_t combined = 0;
+  /// So it is only in place, or only out of place.
+  uint64_t inPlace = 0;
+  /// Some other access could overtake them, or be overtaken, where nobody waits
+  /// for their slots.
+  uint64_t ordering = 0;
+};
+SlotReasons whyInSlots(const ProgramSet &programs, uint32_t member);
 
 } // namespace coll
 

@@ -107,6 +107,8 @@ ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m,
   for (const RankProgram &program : member.outOfPlace)
     report.ranks.push_back(reportRank(programs, program));
   report.ranksAgree = doRanksAgree(graph);
+  report.direct = countDirect(member);
+  report.slots = whyInSlots(programs, m);
   if (member.inPlace.empty())
     return report;
   report.inPlace = InPlaceSafety::Safe;
@@ -180,6 +182,26 @@ static void printRanks(llvm::raw_ostream &os, const ProgramSet &programs,
     os << "no scratch\n";
 }
 
+/// Nothing, if there are no messages.
+static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
+  const auto &[puts, gets, others] = report.direct;
+  if (puts + gets + others == 0)
+    return;
+  os << "  in registered memory: " << plural(puts, "message") << " put, "
+     << gets << " got, " << others << " in slots";
+  const std::pair<uint64_t, const char *> why[] = {
+      {report.slots.combined, "combined, converted or kept on the way"},
+      {report.slots.inPlace, "otherwise in place"},
+      {report.slots.ordering, "might meet another access"}};
+  const char *before = " (";
+  for (auto [count, text] : why)
+    if (count > 0) {
+      os << before << count << " " << text;
+      before = ", ";
+    }
+  os << (before[0] == ',' ? ")\n" : "\n");
+}
+
 std::string coll::printReport(const ProgramSet &programs,
                               const ProgramReport &report) {
   std::string text;
@@ -204,6 +226,7 @@ std::string coll::printReport(const ProgramSet &programs,
       }
     printRanks(os, programs, alike, report.ranks[rank], report.ranks.size());
   }
+  printDirect(os, report);
   os << "  ranks agree bit for bit: " << (report.ranksAgree ? "yes" : "no")
      << "\n";
   os << "  in place: ";

@@ -3,7 +3,7 @@
 #ifndef COLL_LIB_ANALYSIS_REPORT_H
 #define COLL_LIB_ANALYSIS_REPORT_H
 
-#include "lib/Analysis/ProgramDeadlock.h"
+#include "lib/Analysis/Direct.h"
 
 #include <map>
 
@@ -40,6 +40,9 @@ struct ProgramReport {
   uint64_t inPlaceScratchBytes = 0;
   /// Wherever ranks hold the same sum, they hold the same bits.
   bool ranksAgree = false;
+  /// Messages that may go direct, of the member, and why others do not.
+  DirectCounts direct;
+  SlotReasons slots;
 };
 
 ProgramReport reportOn(const ProgramSet &programs, uint32_t member,
