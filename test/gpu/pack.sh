@@ -25,7 +25,7 @@ if [[ $small ]]; then
 fi
 export PATH=$build/bin:$PATH
 
-# compile NAME FILE[:SCHEDULE]
+# compile NAME FILE[:SCHEDULE], beside others
 compile() {
   local -a schedule=()
   [[ $2 == *:* ]] && schedule=(--schedule "${2#*:}")
@@ -35,12 +35,17 @@ compile() {
 }
 
 library=$root/lib/Library
+jobs=()
 if [[ $small ]]; then
-  compile ring "$root/examples/ring.coll"
-  compile broadcast "$library/root.coll:broadcast_chain"
+  compile ring "$root/examples/ring.coll" & jobs+=($!)
+  compile broadcast "$library/root.coll:broadcast_chain" & jobs+=($!)
 else
-  for name in standard ring tree nvls; do compile "$name" "$library/$name.coll"; done
+  echo "compiling device code for sm_80, sm_90 and sm_100: some minutes" >&2
+  for name in standard ring tree nvls; do
+    compile "$name" "$library/$name.coll" & jobs+=($!)
+  done
 fi
+for job in "${jobs[@]}"; do wait "$job"; done
 objects=("$work"/*.o)
 
 # Litmus kernels: PTX that drivers translate, and bitcode.
