@@ -41,8 +41,10 @@ if [[ $small ]]; then
   compile broadcast "$library/root.coll:broadcast_chain" & jobs+=($!)
 else
   echo "compiling device code for sm_80, sm_90 and sm_100: some minutes" >&2
-  for name in standard ring tree nvls; do
-    compile "$name" "$library/$name.coll" & jobs+=($!)
+  compile standard "$library/standard.coll" & jobs+=($!)
+  for each in ring:allreduce_ring tree:allreduce_double_tree tree:allreduce_rhd \
+    nvls:allreduce_one_shot nvls:allreduce_two_shot root:reduce_tree; do
+    compile "${each#*:}" "$library/${each%%:*}.coll:${each#*:}" & jobs+=($!)
   done
 fi
 for job in "${jobs[@]}"; do wait "$job"; done
