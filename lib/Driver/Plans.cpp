@@ -3,6 +3,7 @@
 
 #include "lib/Driver/Plans.h"
 #include "lib/Analysis/RankClassCheck.h"
+#include "lib/Lowering/StepShape.h"
 #include "lib/Support/Slugs.h"
 
 #include <map>
@@ -30,7 +31,8 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
 /// Warns of directives that hosts, or devices so far, replace.
 static void warnOfReplaced(Session &session, const Bytecode &code,
                            llvm::ArrayRef<Instance> instances,
-                           bool isForDevices) {
+                           const InstanceOptions &options) {
+  const bool isForDevices = options.isForDevices;
   std::set<std::string> asked;
   auto ask = [&](const auto &mapping) {
     asked.insert(mapping.protocol);
@@ -53,7 +55,14 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
   };
   add("ll", "the small slots");
   add("ll128", "the small slots");
-  add("multimem", "loads and sends to each rank");
+  bool isMultimem =
+      isForDevices && options.hasMultimem &&
+      llvm::any_of(instances, [](const Instance &instance) {
+        return instance.scheduled &&
+               lowering::hasMultimemSteps(instance.scheduled->programs);
+      });
+  if (!isMultimem)
+    add("multimem", "loads and sends to each rank");
   add("direct", "slots");
   add("threads", "one thread for each block");
   add("store", "storing tmps where steps need it");
@@ -182,7 +191,7 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
   if (result.instances.empty())
     return true;
-  warnOfReplaced(session, code, result.instances, options.isForDevices);
+  warnOfReplaced(session, code, result.instances, options);
   warnOfShorterRounds(session, code, result.instances);
   return true;
 }

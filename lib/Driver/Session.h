@@ -60,6 +60,8 @@ struct InstanceOptions {
   bool mayRepair = true;
   /// No kernels for hosts are made: what is said of directives is of devices.
   bool isForDevices = false;
+  /// The oldest of these devices has multimem instructions.
+  bool hasMultimem = false;
   /// Something else that is done to the programs before they are verified.
   std::function<void(ScheduleResult &)> afterSchedule = nullptr;
 };

@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Lowering/Machine.h"
+#include "lib/Lowering/Multimem.h"
 
 #include "coll/abi.h"
 #include "coll/coll.h"
@@ -71,6 +72,10 @@ void Ptx::barrier(Builder &b) {
 Value Ptx::barrierOr(Builder &b, Value flag) {
   return intrinsic(b, "llvm.nvvm.barrier.cta.red.or.aligned.all", b.i1(),
                    ValueRange{b.cst(0, b.i32()), flag});
+}
+
+void Ptx::aliasFence(Builder &b) {
+  intrinsic(b, "llvm.nvvm.fence.proxy.alias", {}, ValueRange{});
 }
 
 namespace {
@@ -164,6 +169,7 @@ public:
               llvm::function_ref<void()> open) const override;
   void exit(Builder &b, Value inst, Value block, Value rounds) const override;
   bool signalsWithinDevice() const override { return true; }
+  bool hasMultimem() const override { return shape.chip >= kMultimemChip; }
   void addWaits(ModuleOp module, Primitives &p) const override {
     addDeviceWaits(module, p);
   }

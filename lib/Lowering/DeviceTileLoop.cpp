@@ -10,9 +10,14 @@
 //   aligned:  groups of T * tiles vectors; single vectors; elements
 //   else:     elements, or words of four bytes where bytes are only moved
 //
+// Where a slice's places of all ranks have one multicast address, a vector of
+// all sources is one multimem.ld_reduce, and one for all sinks a multimem.st.
+// What is less than a vector is loaded and stored rank by rank.
+//
 //===----------------------------------------------------------------------===//
 
 #include "lib/Lowering/Machine.h"
+#include "lib/Lowering/Multimem.h"
 #include "lib/Lowering/TileEmitter.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -44,12 +49,24 @@ private:
                    unsigned bytes) override {
     b.store(vector, address, std::min(bytes, vectorBytes));
   }
+  SmallVector<Value> combine(Value index, unsigned lanes,
+                             unsigned tiles) override;
+  void storeAll(Value index, ArrayRef<Value> results, unsigned lanes) override;
+  Value groups(unsigned lanes);
   void vectors(unsigned lanes);
+  Value multicastAddress(Value base, Value index, unsigned lanes,
+                         unsigned tile) {
+    Value first =
+        b.add(base, b.mul(index, b.cst(bytesOf(formatOf(ElemType::T)))));
+    return b.add(first, b.cst(uint64_t(tile) * tileDistance(lanes) *
+                              bytesOf(formatOf(ElemType::T))));
+  }
   unsigned tilesInFlight() const;
   Value hasNo(uint64_t bits) {
     return b.eq(b.and_(operands.pointerBits, b.cst(bits)), b.cst(0));
   }
   unsigned threads;
+  bool isMulticast = false; // in the loop being emitted
 };
 } // namespace
 
@@ -58,6 +75,8 @@ private:
 unsigned DeviceTileEmitter::tilesInFlight() const {
   unsigned sources =
       shape.loopSources ? std::max(shape.numSources, 2u) : shape.sources.size();
+  if (isMulticast && operands.gathered)
+    sources = 2; // a load is bytes of all ranks
   bool narrow = !variant.move && accum != variant.dtype;
   unsigned vectors = narrow ? 4 : 8;
   return std::max(1u, vectors / std::max(1u, sources));
@@ -90,11 +109,90 @@ Value DeviceTileEmitter::loop(Value from, Value to, unsigned lanes,
   return end;
 }
 
-void DeviceTileEmitter::vectors(unsigned lanes) {
+static Value assembly(Builder &b, Type result, ValueRange operands,
+                      const char *text, const char *constraints) {
+  auto op = LLVM::InlineAsmOp::create(
+      b, result, operands, text, constraints, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  return result ? op.getResult(0) : Value();
+}
+
+SmallVector<Value> DeviceTileEmitter::combine(Value index, unsigned lanes,
+                                              unsigned tiles) {
+  if (!isMulticast || !operands.gathered)
+    return TileEmitter::combine(index, lanes, tiles);
+  const char *text = variant.dtype == Format::F32   ? kMultimemAddF32
+                     : variant.dtype == Format::F16 ? kMultimemAddF16
+                                                    : kMultimemAddBf16;
+  SmallVector<Type> words(4, b.i32());
+  Type four = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
+  SmallVector<Value> results;
+  for (unsigned t = 0; t < tiles; ++t) {
+    Value loaded =
+        assembly(b, four, multicastAddress(operands.gathered, index, lanes, t),
+                 text, kMultimemLoadConstraints);
+    Value vector = LLVM::PoisonOp::create(b, VectorType::get({4}, b.i32()));
+    for (int64_t i = 0; i < 4; ++i)
+      vector = LLVM::InsertElementOp::create(
+          b, vector, LLVM::ExtractValueOp::create(b, loaded, i), b.cst(i));
+    vector = LLVM::BitcastOp::create(b, math.storageType(variant.dtype, lanes),
+                                     vector);
+    results.push_back(vector);
+  }
+  for (Value &v : results)
+    v = math.extend(v, variant.dtype, accum);
+  return results;
+}
+
+void DeviceTileEmitter::storeAll(Value index, ArrayRef<Value> results,
+                                 unsigned lanes) {
+  if (!isMulticast || !operands.spread)
+    return TileEmitter::storeAll(index, results, lanes);
+  for (auto [t, value] : llvm::enumerate(results)) {
+    Value v =
+        variant.move ? value : math.round(value, accum, formatOf(shape.type));
+    v = LLVM::BitcastOp::create(b, VectorType::get({4}, b.i32()), v);
+    SmallVector<Value> all = {
+        multicastAddress(operands.spread, index, lanes, t)};
+    for (int64_t i = 0; i < 4; ++i)
+      all.push_back(LLVM::ExtractElementOp::create(b, v, b.cst(i)));
+    assembly(b, {}, all, kMultimemStore, kMultimemStoreConstraints);
+  }
+}
+
+/// All whole vectors; where they end.
+Value DeviceTileEmitter::groups(unsigned lanes) {
   Value done = b.cst(0);
   if (tilesInFlight() > 1)
     done = loop(done, operands.elements, lanes, tilesInFlight());
-  done = loop(done, operands.elements, lanes, 1);
+  return loop(done, operands.elements, lanes, 1);
+}
+
+void DeviceTileEmitter::vectors(unsigned lanes) {
+  Value done;
+  if (operands.isMulticast &&
+      lanes * bytesOf(formatOf(ElemType::T)) == vectorBytes) {
+    auto ifOp =
+        scf::IfOp::create(b, TypeRange{b.i64()}, operands.isMulticast, true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOp.thenBlock());
+    Format usual = accum;
+    bool isPlain = llvm::all_of(shape.sinks, [](const PortShape &port) {
+      return port.type == ElemType::T;
+    });
+    if (operands.gathered && isPlain && variant.op == ReduceOp::Sum)
+      accum = variant.dtype; // it is rounded when it is loaded
+    isMulticast = true;
+    scf::YieldOp::create(b, ValueRange{groups(lanes)});
+    isMulticast = false;
+    accum = usual;
+    b.setInsertionPointToStart(ifOp.elseBlock());
+    scf::YieldOp::create(b, ValueRange{groups(lanes)});
+    done = ifOp.getResult(0);
+  } else {
+    done = groups(lanes);
+  }
   if (lanes > 1)
     loop(done, operands.elements, 0, 1);
 }

@@ -64,6 +64,8 @@ public:
   func::FuncOp putWait();
   func::FuncOp getDone();
   func::FuncOp getWait();
+  func::FuncOp multicastOf();
+  func::FuncOp multicast(StringRef name, const Handshake &h);
 
 private:
   Value seqOf(Value end) {
@@ -325,7 +327,52 @@ func::FuncOp DirectBuilder::getWait() {
   return fn;
 }
 
-void Primitives::buildDirect(ModuleOp module) {
+func::FuncOp DirectBuilder::multicastOf() {
+  func::FuncOp fn =
+      beginFunction(b, module, "coll_multicast_of",
+                    {b.ptr(), b.i64(), b.i64(), b.i64()}, {b.i64()});
+  auto a = fn.getArguments();
+  Value inst = a[0], win = a[1], id = b.lshr(win, b.cst(48));
+  Block *known = b.newBlock(), *none = b.newBlock(), *found = b.newBlock();
+  b.branchIf(b.and_(b.ne(id, b.cst(0)), b.ult(id, b.cst(COLL_MAX_WINDOWS))),
+             known, none);
+  b.startBlock(known);
+  Value index =
+      b.add(b.mul(id, b.field32(inst, offsetof(coll_inst, nranks))), a[2]);
+  Value window = b.at(b.pointerField(inst, offsetof(coll_inst, wins)),
+                      b.mul(index, b.cst(sizeof(coll_window))));
+  Value base = b.field(b.i64(), window, offsetof(coll_window, multicast));
+  b.branchIf(b.ne(base, b.cst(0)), found, none);
+  b.startBlock(none);
+  func::ReturnOp::create(b, ValueRange{b.cst(0)});
+  b.startBlock(found);
+  Value at = b.and_(win, b.cst((uint64_t(1) << 48) - 1));
+  func::ReturnOp::create(b, ValueRange{b.add(base, b.add(at, a[3]))});
+  return fn;
+}
+
+func::FuncOp DirectBuilder::multicast(StringRef name, const Handshake &h) {
+  func::FuncOp fn =
+      beginFunction(b, module, name, {b.ptr(), b.ptr(), b.i64()}, {b.i64()});
+  auto a = fn.getArguments();
+  Value end = a[1], line = b.pointerField(end, h.line);
+  Block *window = b.newBlock(), *none = b.newBlock();
+  Value word = b.field(b.i64(), line, h.word, Ordering::monotonic);
+  b.branchIf(b.eq(word, withWindow(end)), window, none);
+  b.startBlock(none);
+  func::ReturnOp::create(b, ValueRange{b.cst(0)});
+  b.startBlock(window);
+  Value address =
+      func::CallOp::create(b, p.multicastOf,
+                           ValueRange{a[0], b.field(b.i64(), line, h.win),
+                                      b.field16(end, offsetof(coll_end, peer)),
+                                      a[2]})
+          .getResult(0);
+  func::ReturnOp::create(b, ValueRange{address});
+  return fn;
+}
+
+void Primitives::buildDirect(ModuleOp module, bool hasMultimem) {
   DirectBuilder builder(module, *this);
   // Whoever owns the region opens: the receiver for puts, the sender for gets.
   openRecv = builder.open("coll_open_recv", kPut);
@@ -337,6 +384,11 @@ void Primitives::buildDirect(ModuleOp module) {
   putWait = builder.putWait();
   getDone = builder.getDone();
   getWait = builder.getWait();
+  if (!hasMultimem)
+    return;
+  multicastOf = builder.multicastOf();
+  getMulticast = builder.multicast("coll_get_multicast", kGet);
+  putMulticast = builder.multicast("coll_put_multicast", kPut);
 }
 
 } // namespace coll::lowering

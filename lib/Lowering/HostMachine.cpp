@@ -51,7 +51,7 @@ private:
   Builder &b;
   const StepShape &shape;
   SmallVector<Value> sides[2];
-  Value arrays[2], cells[1];
+  Value arrays[2], cells[3];
 };
 
 class HostMachine : public Machine {

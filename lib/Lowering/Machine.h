@@ -28,7 +28,8 @@ public:
   /// that side is walked by a loop, else null. Inside a section of one thread.
   virtual void put(bool sink, unsigned number, Value index, Value pointer) = 0;
   /// An i64 that is written in that section alone and read behind it.
-  enum Cell : unsigned { KeptSinks };
+  /// Multicast addresses: of the sources, of the sinks; 0: none.
+  enum Cell : unsigned { KeptSinks, Gathered, Spread };
   virtual Value cell(Cell which) = 0;
   /// Behind that section: fills in the operands.
   virtual void finish(TileOperands &tile) = 0;
@@ -73,6 +74,8 @@ public:
                     Value rounds) const = 0;
   /// Order of the words by which blocks of a rank wait for each other.
   virtual bool signalsWithinDevice() const { return false; }
+  /// Whether there are multimem instructions.
+  virtual bool hasMultimem() const { return false; }
   /// Whether the next small slot is asked for ahead; on devices other blocks
   /// run meanwhile.
   bool fetchesAhead() const { return !signalsWithinDevice(); }
@@ -87,12 +90,13 @@ struct DeviceShape {
   unsigned threads = 384; // 168 registers each: no spills, where 512 have some
   unsigned sources = 1, sinks = 1;
   uint64_t sizesOffset = 0; // in coll_args, where `sizes` is 0
+  unsigned chip = 0;        // 90 for sm_90
 };
 /// Adds the block's shared memory to the module.
 std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
                                            const DeviceShape &shape);
 /// Shared memory of a block: pointers of ports behind a few cells.
-constexpr unsigned kSharedCells = 2;
+constexpr unsigned kSharedCells = 4;
 /// Defines coll_kernel_wait and its kin (DeviceWait.cpp).
 void addDeviceWaits(mlir::ModuleOp module, Primitives &p);
 /// Of a device (DeviceTileLoop.cpp): the block's threads share the elements.
@@ -115,6 +119,8 @@ struct Ptx {
   static void barrier(Builder &b);
   /// A barrier; whether `flag` holds in any thread.
   static Value barrierOr(Builder &b, Value flag);
+  /// Orders accesses of memory by its several addresses.
+  static void aliasFence(Builder &b);
 };
 
 } // namespace coll::lowering

@@ -118,7 +118,7 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
     builder.fetchToWrite();
   builder.flushCredits();
   builder.blockWait();
-  buildDirect(module);
+  buildDirect(module, machine.hasMultimem());
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {

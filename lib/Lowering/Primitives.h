@@ -60,6 +60,11 @@ struct Primitives {
   /// (inst, block: i32, end, progress: i64) -> i32, not 0 to leave: the peer's
   /// gets of this launch are done
   mlir::func::FuncOp getWait;
+  /// (inst, end, offset: i64) -> i64: behind getAcquire or putAcquire, the
+  /// multicast address of `offset` in the peer's region, 0 if it has none
+  mlir::func::FuncOp getMulticast, putMulticast;
+  /// (inst, win: i64, rank: i64, offset: i64) -> i64: the same of a window
+  mlir::func::FuncOp multicastOf;
 
   /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch, badWindow;
@@ -70,7 +75,7 @@ struct Primitives {
   Primitives(mlir::ModuleOp module, const Machine &machine);
 
 private:
-  void buildDirect(mlir::ModuleOp module);
+  void buildDirect(mlir::ModuleOp module, bool hasMultimem);
 };
 
 /// A private function of the module; the builder stands in its entry block,

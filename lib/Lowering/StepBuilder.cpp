@@ -213,12 +213,14 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   ports.begin();
   if (keptCell)
     b.setField(b.cst(0), keptCell, 0);
+  beginMulticast(ports);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {
       const PortShape &of = sinks ? shape.sinks[i] : shape.sources[i];
       if (of.place == PortShape::Scalar)
         return;
       Value pointer = pointerOf(of, port, sinks);
+      noteMulticast(ports, port, sinks);
       if (sinks && canStream() &&
           (of.place != PortShape::Channel || of.direct == Port::Put))
         noteSink(of, port, pointer);
@@ -231,9 +233,18 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   };
   forEachPort(false, keep(false));
   forEachPort(true, keep(true));
+  fenceMulticast(multicastHolds(ports));
   machine.endOne(b, section, outer);
   leave = outer;
   ports.finish(tile);
+  isMulticast = multicastHolds(ports);
+  if (isMulticast) {
+    tile.isMulticast = isMulticast;
+    if (mayGather())
+      tile.gathered = b.field(b.i64(), ports.cell(PortSet::Gathered), 0);
+    if (maySpread())
+      tile.spread = b.field(b.i64(), ports.cell(PortSet::Spread), 0);
+  }
   forEachPort(false, [&](Value port, Value, unsigned i) {
     if (shape.sources[i].place == PortShape::Scalar)
       tile.sources[i] = pointerOf(shape.sources[i], port, false);

@@ -73,6 +73,13 @@ private:
     Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
     return b.ne(b.and_(flags, b.cst(flag, b.i32())), b.cst(0, b.i32()));
   }
+  /// Whether sources, sinks may be one multimem instruction in this variant.
+  bool mayGather() const;
+  bool maySpread() const { return machine.hasMultimem() && shape.spreads; }
+  void noteMulticast(PortSet &ports, Value port, bool sink);
+  void beginMulticast(PortSet &ports);
+  Value multicastHolds(PortSet &ports);
+  void fenceMulticast(Value condition);
   void leaveIfNull(Value pointer);
   void releaseAll();
   void acquireAll(PortSet &ports, TileOperands &tile);
@@ -99,6 +106,7 @@ private:
   // in scratch, which is read again soon.
   Value sinkBits, sinkBitsCell; // the cell: where sinks are walked by a loop
   Value keptCell;               // how many of them have not fallen away
+  Value isMulticast;            // of this slice, if it may be
   Value putBits; // the same of the slots and windows of messages that are put
   mlir::Block *leave = nullptr;
 };

@@ -223,6 +223,7 @@ void StepEmitter::forKept(Value port, llvm::function_ref<void()> code) {
 /// direct.
 void StepEmitter::releaseAll() {
   Machine::Section section = machine.beginBehind(b);
+  fenceMulticast(maySpread() ? isMulticast : Value());
   auto choose = [&](const PortShape &p, Value port, Port::Direct peers,
                     func::FuncOp usual, func::FuncOp direct, ValueRange with) {
     if (p.direct == Port::None ||

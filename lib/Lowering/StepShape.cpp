@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Lowering/StepShape.h"
+#include "lib/Lowering/Multimem.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cassert>
+#include <set>
 
 namespace coll::lowering {
 using namespace mlir;
@@ -65,7 +67,7 @@ std::string StepShape::key() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   printPorts(os, sources, loopSources);
-  os << numSources << "| ";
+  os << numSources << (gathers ? "G" : "") << (spreads ? "S" : "") << "| ";
   for (const ExprNode &n : expr)
     os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function
        << ':' << n.arg << ' ';
@@ -125,9 +127,44 @@ static void makeLoop(std::vector<PortShape> &ports) {
   ports[0].place = PortShape::Either;
 }
 
+/// One place of every rank: this rank's own, and messages that may go direct to
+/// or from all others.
+static bool isOfAllRanks(llvm::ArrayRef<Port> ports,
+                         const std::vector<ChannelEnd> &ends,
+                         Port::Direct direct, uint32_t numRanks) {
+  if (ports.size() != numRanks || numRanks < kMultimemRanks)
+    return false;
+  std::set<Rank> peers;
+  for (const Port &port : ports) {
+    if (port.type != ElemType::T || port.loc != ports[0].loc ||
+        port.loc.space != Location::Buffer)
+      return false;
+    bool isOwn = port.kind == Port::Load || port.kind == Port::Store;
+    if (!isOwn &&
+        (port.direct != direct || !peers.insert(ends[port.end].peer).second))
+      return false;
+  }
+  return peers.size() + 1 == numRanks;
+}
+
+static void findMultimem(StepShape &shape, const Step &step, const Port *ports,
+                         const ValueExpr &expr, const RankProgram &program,
+                         uint32_t numRanks) {
+  llvm::ArrayRef<Port> all(ports, size_t(step.numSources) + step.numSinks);
+  shape.gathers = isPlainFold(expr, step.numSources) &&
+                  expr.nodes.back().kind == ExprNode::FoldAny &&
+                  isOfAllRanks(all.take_front(step.numSources),
+                               program.recvEnds, Port::Get, numRanks);
+  shape.spreads = isOfAllRanks(all.drop_front(step.numSources),
+                               program.sendEnds, Port::Put, numRanks);
+}
+
 StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
-                  const std::vector<Buffer> &buffers, bool token) {
+                  const std::vector<Buffer> &buffers, bool token,
+                  const RankProgram *program, uint32_t numRanks) {
   StepShape shape;
+  if (program && !token)
+    findMultimem(shape, step, ports, expr, *program, numRanks);
   for (unsigned i = 0; i < step.numSources; ++i)
     shape.sources.push_back(shapeOf(ports[i], buffers));
   for (unsigned i = 0; i < step.numSinks; ++i)
@@ -158,6 +195,21 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
     makeLoop(shape.sinks);
   }
   return shape;
+}
+
+bool hasMultimemSteps(const ProgramSet &programs) {
+  for (const ProgramMember &member : programs.members)
+    for (const RankProgram &program : member.outOfPlace)
+      for (const BlockProgram &block : program.blocks)
+        for (const Step &step : block.steps) {
+          StepShape shape = shapeOf(step, program.ports.data() + step.firstPort,
+                                    programs.exprs[step.expr], member.buffers,
+                                    programs.sizes[step.size].isToken(),
+                                    &program, programs.numRanks());
+          if (shape.gathers || shape.spreads)
+            return true;
+        }
+  return false;
 }
 
 uint32_t ShapeTable::idOf(const StepShape &shape) {

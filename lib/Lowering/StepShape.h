@@ -46,6 +46,10 @@ struct StepShape {
   std::vector<ExprNode> expr; // empty for looped sources: a fold over all
   ElemType type = ElemType::T;
   bool complete = false;
+  /// The sources are one place of every rank, summed in any order; the sinks
+  /// are one place of every rank. Of this rank it is memory, of the others
+  /// messages that may go direct, so one multimem instruction may be for all.
+  bool gathers = false, spreads = false;
 
   /// The step only moves bytes when the op is `op`: one function serves all
   /// dtypes.
@@ -69,9 +73,13 @@ struct StepShape {
 constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2,
                    kMaxCountedSources = 8;
 
-/// The shape of `step`, whose ports begin at `ports`.
+/// The shape of `step`, whose ports begin at `ports`. `program`: the rank's, of
+/// so many, to find what multimem instructions are for.
 StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
-                  const std::vector<Buffer> &buffers, bool token);
+                  const std::vector<Buffer> &buffers, bool token,
+                  const RankProgram *program = nullptr, uint32_t numRanks = 0);
+/// Some step of the programs is for multimem instructions.
+bool hasMultimemSteps(const ProgramSet &programs);
 
 /// The shapes of a plan, numbered in order of first use.
 class ShapeTable {

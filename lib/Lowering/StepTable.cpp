@@ -188,7 +188,8 @@ void TableBuilder::step(const RankProgram &program, const Step &step,
            begin = table.words.size();
   table.steps.push_back(begin);
   push(shapes.idOf(shapeOf(step, ports, programs.exprs[step.expr], buffers,
-                           programs.sizes[step.size].isToken())));
+                           programs.sizes[step.size].isToken(), &program,
+                           programs.numRanks())));
   push(table.steps.size() - 1);
   push(siteOf(step.site));
   push(step.chunk, {FieldRef::StepChunk, which, number});

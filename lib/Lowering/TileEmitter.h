@@ -31,6 +31,11 @@ protected:
                    unsigned tiles, llvm::function_ref<Value()> otherwise);
   virtual Value loop(Value from, Value to, unsigned lanes, unsigned tiles);
   void tile(Value index, unsigned lanes, unsigned tiles);
+  /// The results of so many groups of lanes, and where they go.
+  virtual llvm::SmallVector<Value> combine(Value index, unsigned lanes,
+                                           unsigned tiles);
+  virtual void storeAll(Value index, llvm::ArrayRef<Value> results,
+                        unsigned lanes);
   Value elementAddress(Value base, Value index, Format format) {
     return b.at(base, b.mul(index, b.cst(bytesOf(format))));
   }

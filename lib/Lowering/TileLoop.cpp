@@ -241,25 +241,34 @@ void TileEmitter::storeTo(Value pointer, const PortShape &port, Value index,
   }
 }
 
-void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
+SmallVector<Value> TileEmitter::combine(Value index, unsigned lanes,
+                                        unsigned tiles) {
+  if (shape.loopSources)
+    return shape.numSources ? foldCounted(index, lanes, tiles)
+                            : foldArray(index, lanes, tiles);
   SmallVector<Value> results;
-  if (shape.loopSources) {
-    results = shape.numSources ? foldCounted(index, lanes, tiles)
-                               : foldArray(index, lanes, tiles);
-  } else {
-    SmallVector<SmallVector<Value>> loaded;
-    for (auto [i, port] : llvm::enumerate(shape.sources))
-      loaded.push_back(
-          loadSource(operands.sources[i], port, index, lanes, tiles));
-    for (unsigned t = 0; t < tiles; ++t) {
-      SmallVector<Value> values;
-      for (auto &source : loaded)
-        values.push_back(source[t]);
-      results.push_back(variant.move ? values[0] : evaluate(values));
-    }
+  SmallVector<SmallVector<Value>> loaded;
+  for (auto [i, port] : llvm::enumerate(shape.sources))
+    loaded.push_back(
+        loadSource(operands.sources[i], port, index, lanes, tiles));
+  for (unsigned t = 0; t < tiles; ++t) {
+    SmallVector<Value> values;
+    for (auto &source : loaded)
+      values.push_back(source[t]);
+    results.push_back(variant.move ? values[0] : evaluate(values));
   }
+  return results;
+}
+
+void TileEmitter::tile(Value index, unsigned lanes, unsigned tiles) {
+  SmallVector<Value> results = combine(index, lanes, tiles);
   for (Value &v : results)
     v = finish(v);
+  storeAll(index, results, lanes);
+}
+
+void TileEmitter::storeAll(Value index, ArrayRef<Value> results,
+                           unsigned lanes) {
   if (!shape.loopSinks) {
     for (auto [i, port] : llvm::enumerate(shape.sinks))
       storeTo(operands.sinks[i], port, index, results, lanes);

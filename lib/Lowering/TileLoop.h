@@ -25,6 +25,9 @@ struct TileOperands {
   // i64, of devices: all pointers or'ed, as far as their low bits keep them
   // from being loaded and stored as vectors.
   mlir::Value pointerBits;
+  // i64, of devices: multicast addresses that stand for all sources, for all
+  // sinks, or none where the step has no such side; i1: they may be used.
+  mlir::Value gathered, spread, isMulticast;
 };
 
 /// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes

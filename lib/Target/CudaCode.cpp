@@ -11,9 +11,11 @@
 #include "lib/Target/Cuda.h"
 
 #include "coll/abi.h"
+#include "lib/Lowering/Multimem.h"
 #include "lib/Lowering/StepWords.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -27,12 +29,23 @@ llvm::ArrayRef<unsigned> coll::knownChips() {
 }
 
 /// The oldest version that has the chip and all that is used.
-static const char *ptxFeature(unsigned chip) {
-  return chip >= 120 ? "+ptx87" : chip >= 100 ? "+ptx86" : "+ptx78";
+static std::string ptxFeature(unsigned chip, bool hasMultimem) {
+  unsigned version = chip >= 120 ? 87 : chip >= 100 ? 86 : 78;
+  return "+ptx" +
+         std::to_string(std::max(version, hasMultimem ? kMultimemPtx : 0));
+}
+
+static bool hasMultimem(const llvm::Module &module) {
+  for (const llvm::Function &fn : module)
+    for (const llvm::Instruction &instruction : llvm::instructions(fn))
+      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+          call && call->isInlineAsm())
+        return true;
+  return false;
 }
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createCudaMachine(unsigned chip) {
+createCudaMachine(unsigned chip, bool hasMultimem = false) {
   static bool once = [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
@@ -50,8 +63,8 @@ createCudaMachine(unsigned chip) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, "sm_" + std::to_string(chip), ptxFeature(chip), options,
-      std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
+      triple, "sm_" + std::to_string(chip), ptxFeature(chip, hasMultimem),
+      options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 /// The most sources and sinks of a step, which shared memory has cells for, and
@@ -147,6 +160,7 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
     return machine.takeError();
   uint32_t paramBytes = 0;
   DeviceShape shape = deviceShapeOf(plan, paramBytes);
+  shape.chip = chip;
   if (llvm::Error error = checkShape(plan, shape))
     return error;
   HostOptions device = options;
@@ -171,7 +185,7 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
 }
 
 llvm::Expected<std::string> coll::emitPtx(llvm::Module &module, unsigned chip) {
-  auto machine = createCudaMachine(chip);
+  auto machine = createCudaMachine(chip, hasMultimem(module));
   if (!machine)
     return machine.takeError();
   llvm::SmallString<0> text;

@@ -10,12 +10,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Lowering/Multimem.h"
 #include "lib/Target/Cuda.h"
 
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 
 using namespace llvm;
+
+/// The instructions that LLVM has no intrinsic for.
+static bool isMultimem(const CallBase &call) {
+  const auto *assembly = cast<InlineAsm>(call.getCalledOperand());
+  return is_contained(coll::lowering::kMultimem, assembly->getAsmString());
+}
 
 /// What is wrong with one instruction; empty: nothing.
 static StringRef wrongWith(const Instruction &instruction) {
@@ -29,7 +36,7 @@ static StringRef wrongWith(const Instruction &instruction) {
   if (!call)
     return {};
   if (call->isInlineAsm())
-    return "inline assembly";
+    return isMultimem(*call) ? StringRef() : "inline assembly";
   const Function *callee = call->getCalledFunction();
   if (!callee || (callee->isDeclaration() && !callee->isIntrinsic()))
     return "a call of what is not in the module";

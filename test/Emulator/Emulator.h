@@ -142,6 +142,8 @@ public:
   std::string reportText() const; // all of them
   uint64_t steps() const;
   uint64_t switches() const;
+  /// Multimem instructions.
+  uint64_t multicasts() const;
   /// How often a mutant did what its original does not.
   uint64_t reached() const;
 

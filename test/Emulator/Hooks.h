@@ -54,6 +54,8 @@ constexpr uint32_t pack(uint32_t order, uint32_t scope) {
   return order | scope << 8;
 }
 
+enum : uint32_t { kMulticastStore, kAddF32, kAddF16, kAddBf16 }; // emuMulticast
+
 /// Name and address of every hook, for the JIT; ends with a null name.
 struct Hook {
   const char *name;
@@ -88,6 +90,9 @@ void *emuShared(uint64_t offset);
 uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
                      uint32_t lane, uint32_t clamp, uint32_t site);
 uint32_t emuShuffleLane(uint32_t mode, uint32_t operand, uint32_t clamp);
+/// A multimem instruction of 16 bytes, `data` being its registers.
+void emuMulticast(void *address, uint32_t *data, uint32_t operation,
+                  uint32_t site);
 void emuTrap(uint32_t site);
 /// In mutants, where they differ from what they were made of.
 void emuReached(uint32_t differs);

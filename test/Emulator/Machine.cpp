@@ -251,6 +251,7 @@ std::string Machine::reportText() const {
 }
 
 uint64_t Machine::steps() const { return state->steps; }
+uint64_t Machine::multicasts() const { return state->multicasts; }
 uint64_t Machine::switches() const { return state->switches; }
 uint64_t Machine::reached() const { return state->reached; }
 

@@ -170,6 +170,7 @@ void PlanLayout::showWindows() {
     auto *shown =
         static_cast<coll_window *>(memory->alloc(rank.inst->rank, bytes, true));
     rank.inst->wins = addressOf(shown);
+    tables.push_back(shown);
     for (const PlanWindow &window : windows) {
       coll_window &entry = shown[window.number * ranks.size() + window.rank];
       entry.base = addressOf(window.base);
@@ -179,6 +180,33 @@ void PlanLayout::showWindows() {
   for (const PlanWindow &window : windows) {
     coll_buf &buf = ranks[window.rank].arguments->args().bufs[window.buffer];
     buf.win = window.number << 48 | (buf.ptr - addressOf(window.base));
+  }
+  if (call.multicast != Multicast::None)
+    showMulticast();
+}
+
+/// One object per buffer that all ranks have in a window, mapped by each.
+void PlanLayout::showMulticast() {
+  for (uint32_t b = 0; b < call.plan->nbufs; ++b) {
+    std::vector<const PlanWindow *> all;
+    for (const PlanWindow &window : windows)
+      if (window.buffer == b && (all.empty() || window.bytes == all[0]->bytes))
+        all.push_back(&window);
+    if (all.size() != ranks.size())
+      continue;
+    std::vector<void *> members;
+    for (const PlanWindow *window : all)
+      members.push_back(window->base);
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      uint64_t address = addressOf(memory->multicast(members, all[0]->bytes));
+      for (const PlanWindow *window : all) {
+        bool isSkewed =
+            call.multicast == Multicast::Skewed && window->rank == 1;
+        tables[rank][window->number * ranks.size() + window->rank].multicast =
+            address + (isSkewed ? 16 : 0);
+      }
+      ranks[rank].inst->multicast = 1;
+    }
   }
 }
 
@@ -225,7 +253,8 @@ std::string PlanLayout::buildBuffers(uint32_t number) {
 
 /// Codes of small whole numbers, so that sums are exact in every format that
 /// holds them, and never a NaN.
-static void fill(void *buffer, size_t bytes, coll_dtype dtype, uint64_t seed) {
+static void fill(void *buffer, size_t bytes, coll_dtype dtype, uint64_t seed,
+                 bool isExact) {
   auto *out = static_cast<unsigned char *>(buffer);
   size_t width = dtypeBytes(dtype);
   for (size_t i = 0; i < bytes / width; ++i) {
@@ -235,7 +264,7 @@ static void fill(void *buffer, size_t bytes, coll_dtype dtype, uint64_t seed) {
     static const uint16_t bf16[] = {0, 0x3f80, 0x4000, 0x4040};
     static const uint8_t e4m3[] = {0, 0x38, 0x40, 0x44};
     static const uint8_t e5m2[] = {0, 0x3c, 0x40, 0x42};
-    double f64 = value + 0.1 * double(seed >> 40 & 15);
+    double f64 = value + (isExact ? 0.0625 : 0.1) * double(seed >> 40 & 15);
     float f32 = float(f64);
     uint64_t whole = value;
     const void *from = &whole;
@@ -273,7 +302,7 @@ void PlanLayout::fillInputs(unsigned launch) {
           i < rank.in.size() ? rank.in[i] : rank.arg[i - rank.in.size()];
       if (buffer)
         fill(buffer, rank.inBytes[i], call.dtype,
-             launch * 1000003u + number * 1009u + i + 1);
+             launch * 1000003u + number * 1009u + i + 1, call.isExact);
     }
   }
 }

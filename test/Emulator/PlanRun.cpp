@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <sys/mman.h>
 #include <thread>
 
 namespace coll::emu {
@@ -37,9 +38,24 @@ public:
       machine.hostWrote(made, bytes);
     return made;
   }
+  void *multicast(const std::vector<void *> &members, size_t bytes) override {
+    // Addresses that nothing else may be loaded from.
+    void *made =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped.emplace_back(made, bytes);
+    bool isGood = made != MAP_FAILED && machine.addMulticast(made, bytes);
+    for (void *member : members)
+      isGood = isGood && machine.addMember(made, member, 0, bytes);
+    return isGood ? made : nullptr;
+  }
+  ~DeviceMemory() override {
+    for (auto [address, bytes] : mapped)
+      munmap(address, bytes);
+  }
 
 private:
   Machine &machine;
+  std::vector<std::pair<void *, size_t>> mapped;
 };
 } // namespace
 
@@ -206,6 +222,7 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
   }
   if (counts) {
     counts->steps += machine.steps();
+    counts->multicasts += machine.multicasts();
     counts->reached += machine.reached();
   }
   return error;

@@ -22,6 +22,10 @@ namespace coll::emu {
 /// with even numbers.
 enum class Registered { None, All, In, Out, Even };
 
+/// Which windows have multicast addresses. Skewed: all, but one rank's stand
+/// for another place of the others.
+enum class Multicast { None, All, Skewed };
+
 struct PlanCall {
   const coll_plan *plan = nullptr;
   uint32_t ranks = 0;
@@ -35,6 +39,8 @@ struct PlanCall {
   /// what different ranks do; all get the first launch's inputs.
   bool isBackToBack = false;
   Registered registered = Registered::None;
+  Multicast multicast = Multicast::None;
+  bool isExact = false; // sums are the same in any order
 };
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
@@ -42,6 +48,10 @@ class PlanMemory {
 public:
   virtual ~PlanMemory() = default;
   virtual void *alloc(uint32_t rank, size_t bytes, bool isWritten) = 0;
+  /// An address of a rank that stands for all members.
+  virtual void *multicast(const std::vector<void *> &, size_t) {
+    return nullptr;
+  }
 };
 
 struct PlanWindow {
@@ -82,6 +92,7 @@ private:
   bool isRegistered(uint32_t rank, uint32_t kind) const;
   void *makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes);
   void showWindows();
+  void showMulticast();
 
   PlanCall call;
   const coll_plan_ranks *table = nullptr;
@@ -90,11 +101,12 @@ private:
   std::vector<uint32_t> stepChunks;
   uint32_t *abortWord = nullptr;
   std::vector<PlanWindow> windows;
+  std::vector<coll_window *> tables; // by rank
 };
 
 /// Sums over runs.
 struct RunCounts {
-  uint64_t steps = 0, reached = 0; // as of Machine
+  uint64_t steps = 0, multicasts = 0, reached = 0; // as of Machine
 };
 
 /// Outputs after each launch, by host kernels in threads.

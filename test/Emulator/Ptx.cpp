@@ -128,6 +128,7 @@ struct PtxLowering {
   bool lowerStore();
   bool lowerAtomic(bool hasResult);
   bool lowerFence();
+  bool lowerMulticast();
   bool lower();
 };
 } // namespace
@@ -263,7 +264,45 @@ bool PtxLowering::lowerFence() {
   return true;
 }
 
+/// Registers go through an array on the thread's stack.
+bool PtxLowering::lowerMulticast() {
+  SmallVector<StringRef> all(modifiers);
+  std::string text = join(all, ".");
+  uint32_t operation =
+      StringSwitch<uint32_t>(text)
+          .Case("st.weak.global.v4.f32", kMulticastStore)
+          .Case("ld_reduce.weak.global.add.v4.f32", kAddF32)
+          .Case("ld_reduce.weak.global.add.acc::f32.v4.f16x2", kAddF16)
+          .Case("ld_reduce.weak.global.add.acc::f32.v4.bf16x2", kAddBf16)
+          .Default(~0u);
+  if (operation == ~0u || operands.size() != 2)
+    return false;
+  bool isStore = operation == kMulticastStore;
+  Value *pointer = address(operands[isStore ? 0 : 1]);
+  SmallVector<StringRef> registers = list(operands[isStore ? 1 : 0]);
+  if (!pointer || registers.size() != 4)
+    return false;
+  BasicBlock &entry = call->getFunction()->getEntryBlock();
+  Type *word = h.b.getInt32Ty();
+  auto *array = new AllocaInst(ArrayType::get(word, 4), 0, "", entry.begin());
+  for (unsigned i = 0; isStore && i < 4; ++i) {
+    Value *value = input(registers[i]);
+    if (!value)
+      return false;
+    h.b.CreateStore(h.b.CreateTrunc(h.toBits(value), word),
+                    h.element(array, 4 * i));
+  }
+  h.call("emuMulticast", h.b.getVoidTy(),
+         {pointer, array, h.i32(operation), h.i32(h.site)});
+  for (unsigned i = 0; !isStore && i < 4; ++i)
+    if (!setOutput(registers[i], h.b.CreateLoad(word, h.element(array, 4 * i))))
+      return false;
+  return true;
+}
+
 bool PtxLowering::lower() {
+  if (name == "multimem")
+    return lowerMulticast();
   if (name == "ld")
     return lowerLoad();
   if (name == "st")

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <set>
+
 #include <string>
 #include <tuple>
 
@@ -34,7 +35,8 @@ public:
   std::vector<Thread *> ready;
   std::vector<char *> freeStacks;
   std::vector<std::pair<char *, size_t>> stackChunks;
-  uint64_t random = 1, steps = 0, switches = 0, idle = 0, reached = 0;
+  uint64_t random = 1, steps = 0, switches = 0, idle = 0, reached = 0,
+           multicasts = 0;
   uint64_t nextBlock = 1;
   LaunchId nextLaunch = 1;
   uint64_t favoured = 0, favourUntil = 0;
@@ -76,6 +78,9 @@ public:
                   uint32_t site); // null: reported
   void note(Region &region, uintptr_t address, size_t bytes, bool isWrite,
             Scope scope, uint32_t site);
+  /// The same bytes of every member of a multicast range; all are noted.
+  std::vector<char *> members(uintptr_t address, size_t bytes, bool isWrite,
+                              uint32_t site);
   void noteHost(uintptr_t address, size_t bytes, bool isWrite);
 
   // Flags.cpp

@@ -45,6 +45,9 @@ static cl::opt<bool> isBackToBack("back-to-back",
 static cl::opt<std::string> registered(
     "registered", cl::ValueOptional,
     cl::desc("buffers in windows: all, in, out, even (of even ranks)"));
+static cl::opt<std::string>
+    multicast("multicast", cl::ValueOptional,
+              cl::desc("windows with multicast addresses: all, skewed"));
 static cl::opt<bool> mutants("mutants");
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
 static cl::opt<std::string> scoreName("score");
@@ -238,6 +241,12 @@ static int runAll(const coll_plan &plan) {
       call.registered = which;
   if (!registered.empty() && call.registered == Registered::None)
     return fail("no --registered=" + registered);
+  if (multicast.getNumOccurrences()) {
+    call.multicast = multicast == "skewed" ? Multicast::Skewed : Multicast::All;
+    call.isExact = true;
+    if (!multicast.empty() && multicast != "all" && multicast != "skewed")
+      return fail("no --multicast=" + multicast);
+  }
   for (const std::string &dtypeName : dtypes) {
     bool isKnown = false;
     for (auto &[name, dtype] : kDtypeNames)
@@ -257,7 +266,11 @@ static int runAll(const coll_plan &plan) {
           !error.empty())
         return fail("seed " + Twine(seed) + ", " + dtypeName + ": " + error);
     outs() << planName << ": " << ranks << " ranks, " << dtypeName << ", "
-           << seeds << " seeds: right, no report\n";
+           << seeds << " seeds: right, no report"
+           << (call.multicast == Multicast::None ? ""
+               : counts.multicasts               ? ", by multimem"
+                                                 : ", without multimem")
+           << "\n";
     errs() << counts.steps << " accesses\n";
     if (mutants)
       if (int status = runMutants(call, code))
