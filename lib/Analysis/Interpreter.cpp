@@ -53,8 +53,8 @@ uint64_t coll::elementsOf(const ChunkGraph &graph, uint32_t size,
 }
 
 ElementRange coll::chunkRange(uint64_t elements, uint32_t elementBytes,
-                              uint32_t chunk, uint32_t chunks) {
-  const uint64_t perUnit = 16 / elementBytes,
+                              uint32_t chunk, uint32_t chunks, uint64_t unit) {
+  const uint64_t perUnit = unit ? unit : 16 / elementBytes,
                  units = (elements + perUnit - 1) / perUnit;
   const uint64_t quotient = units / chunks, longer = units % chunks;
   auto start = [&](uint64_t c) {
@@ -74,12 +74,14 @@ struct Piece {
 static std::vector<Piece> cut(const ChunkGraph &graph,
                               const InterpreterCall &call,
                               const std::vector<TermGroup> &groups) {
-  constexpr uint64_t pieceElements = 1 << 18;
+  uint64_t pieceElements = 1 << 18;
+  if (call.row) // whole rows
+    pieceElements = std::max(pieceElements / call.row, uint64_t(1)) * call.row;
   std::vector<Piece> pieces;
   for (const TermGroup &group : groups) {
-    ElementRange range =
-        chunkRange(elementsOf(graph, group.size, call), bytesOf(call.dtype),
-                   group.chunk, graph.sizes[group.size].chunks);
+    ElementRange range = chunkRange(
+        elementsOf(graph, group.size, call), bytesOf(call.dtype), group.chunk,
+        graph.sizes[group.size].chunks, call.row ? call.row : call.unit);
     for (uint64_t begin = range.begin; begin < range.end;
          begin += pieceElements)
       pieces.push_back(

@@ -30,6 +30,8 @@ struct InterpreterCall {
   uint64_t count = 0;                ///< of a contract with one count
   std::vector<uint64_t> counts = {}; ///< v-collectives: the whole launch array
   std::vector<double> scalars = {};  ///< scalar args, in order
+  uint64_t row = 0;  ///< elements of a row, where the schedule cuts `by row`
+  uint64_t unit = 0; ///< what is cut into, in elements; 0: 16 bytes
 };
 
 /// Where elements [0, elements) of a part begin. Parts are contiguous.
@@ -59,12 +61,12 @@ uint32_t bytesOf(coll_dtype dtype);
 uint64_t elementsOf(const ChunkGraph &graph, uint32_t size,
                     const InterpreterCall &call);
 /// Elements [begin, end) of a part that are chunk `chunk`: balanced, cut at
-/// 16-byte units.
+/// 16-byte units, or at units of so many elements.
 struct ElementRange {
   uint64_t begin, end;
 };
 ElementRange chunkRange(uint64_t elements, uint32_t elementBytes,
-                        uint32_t chunk, uint32_t chunks);
+                        uint32_t chunk, uint32_t chunks, uint64_t unit = 0);
 
 /// Compares every element of every promised location of `out` with its meaning.
 /// NaNs are equal to each other. `threads`: how many to use.

@@ -1,7 +1,9 @@
 //===- InterpreterEval.cpp - Evaluating a group of terms ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/InterpreterEval.h"
+#include "lib/Support/BlockScale.h"
 #include "lib/Support/ElementMath.h"
+#include "lib/Support/RowOrder.h"
 
 #include <algorithm>
 
@@ -19,6 +21,8 @@ void Evaluator<C>::resize(const TermGroup &group, uint64_t elements) {
                               leastElements, mostElements);
   stride = std::min<size_t>(stride, (elements + leastElements - 1) /
                                         leastElements * leastElements);
+  if (call.row)
+    stride = std::max<size_t>(stride / call.row, 1) * call.row;
   values.resize(std::max(values.size(), stride * group.numRegisters));
   if (hasBounds) {
     exacts.resize(std::max(exacts.size(), stride * group.numRegisters));
@@ -47,6 +51,8 @@ void Evaluator<C>::evaluate(const TermStep &step, uint64_t begin, size_t n) {
   case Term::Leaf:
     return evaluateLeaf(step, begin, n);
   case Term::Round: {
+    if (step.type == ElemType::MXE4M3)
+      return evaluateBlocks(step, n);
     coll_dtype storage = resolve(step.type, call.dtype);
     roundBlock(numbers(step.operands[0]), numbers(step.target), n, storage);
     if constexpr (hasBounds) {
@@ -70,6 +76,33 @@ void Evaluator<C>::evaluate(const TermStep &step, uint64_t begin, size_t n) {
   }
 }
 
+/// Blocks begin where registers do: both are cut at multiples of 32 elements.
+template <class C>
+void Evaluator<C>::evaluateBlocks(const TermStep &step, size_t n) {
+  if constexpr (hasBounds) {
+    const C *from = numbers(step.operands[0]);
+    C *to = numbers(step.target);
+    BoundedBlock<C> of = wide(step.operands[0]), result = wide(step.target);
+    for (size_t i = 0; i < n; i += blockElements) {
+      size_t count = std::min<size_t>(blockElements, n - i);
+      float in[blockElements], out[blockElements];
+      std::copy_n(from + i, count, in);
+      roundOneBlock(in, out, count);
+      std::copy_n(out, count, to + i);
+      // The largest saturates at 7/8 of the next power of two; half a place of
+      // the others is less.
+      double largest = 0;
+      for (size_t k = i; k < i + count; ++k)
+        largest =
+            std::max(largest, std::abs(double(of.exact[k])) + of.bound[k]);
+      for (size_t k = i; k < i + count; ++k) {
+        result.exact[k] = of.exact[k];
+        result.bound[k] = of.bound[k] + largest / 8 + 0x1p-130;
+      }
+    }
+  }
+}
+
 template <class C>
 void Evaluator<C>::evaluateLeaf(const TermStep &step, uint64_t begin,
                                 size_t n) {
@@ -82,6 +115,10 @@ void Evaluator<C>::evaluateLeaf(const TermStep &step, uint64_t begin,
     std::fill_n(
         to, n,
         factorOf<C>(index < call.scalars.size() ? call.scalars[index] : 0));
+  } else if (buffer.kind == Buffer::RowArg) {
+    const void *row = (*places.inputs)(step.rank, step.cell.buffer, 0);
+    for (size_t i = 0; i < n; i += call.row)
+      loadBlock(row, to + i, call.row, call.dtype);
   } else {
     const char *part = static_cast<const char *>(
         (*places.inputs)(step.rank, step.cell.buffer, step.cell.part));
@@ -222,11 +259,64 @@ static C applyOne(const Function &function, const C *arguments) {
       case Function::RowSum:
       case Function::RowMean:
       case Function::RowMax:
-        return C(0); // refused by groupTerms
+        break; // applyToRow's
       }
     return stack.back();
   }
   return C(0); // refused by groupTerms
+}
+
+/// One node of a function on whole rows; `stack` holds them.
+template <class C>
+static void applyNode(const Function &function, const Function::Node &node,
+                      llvm::ArrayRef<const C *> arguments, size_t length,
+                      std::vector<std::vector<C>> &stack) {
+  bool isBinary = node.op == Function::Add || node.op == Function::Sub ||
+                  node.op == Function::Mul || node.op == Function::Div ||
+                  node.op == Function::Min || node.op == Function::Max;
+  if (node.op == Function::Param) {
+    const C *from = arguments[node.param];
+    stack.emplace_back(from, from + length);
+  } else if (node.op == Function::Const) {
+    stack.emplace_back(length, C(node.value));
+  } else if (node.op >= Function::RowSum) {
+    std::vector<C> &row = stack.back();
+    C result = node.op == Function::RowMax
+                   ? foldRow(row.data(), length,
+                             -std::numeric_limits<C>::infinity(), maxOne<C>)
+                   : foldRow(row.data(), length, C(0), addOne<C>);
+    if (node.op == Function::RowMean)
+      result /= C(length);
+    row.assign(length, result);
+  } else {
+    // The same node as a function of its operands.
+    Function single = function;
+    single.code = {{Function::Param, 0, 0}};
+    if (isBinary)
+      single.code.push_back({Function::Param, 1, 0});
+    single.code.push_back(node);
+    std::vector<C> second;
+    if (isBinary) {
+      second = std::move(stack.back());
+      stack.pop_back();
+    }
+    for (size_t i = 0; i < length; ++i) {
+      C operands[] = {stack.back()[i], isBinary ? second[i] : C(0)};
+      stack.back()[i] = applyOne<C>(single, operands);
+    }
+  }
+}
+
+template <class C>
+static void applyToRow(const Function &function,
+                       llvm::ArrayRef<const C *> arguments, size_t length,
+                       C *result) {
+  if constexpr (std::is_floating_point_v<C>) {
+    std::vector<std::vector<C>> stack;
+    for (const Function::Node &node : function.code)
+      applyNode<C>(function, node, arguments, length, stack);
+    std::copy_n(stack.back().data(), length, result);
+  }
 }
 
 /// No bound is known: functions are compared by their bits alone.
@@ -235,7 +325,13 @@ void Evaluator<C>::evaluateFunction(const TermStep &step, size_t n) {
   const Function &function = graph.functions[step.function];
   C *to = numbers(step.target);
   llvm::SmallVector<C, 8> arguments(step.operands.size());
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; function.usesRows && i < n; i += call.row) {
+    llvm::SmallVector<const C *> rows;
+    for (uint32_t operand : step.operands)
+      rows.push_back(numbers(operand) + i);
+    applyToRow<C>(function, rows, call.row, to + i);
+  }
+  for (size_t i = 0; !function.usesRows && i < n; ++i) {
     for (size_t k = 0; k < arguments.size(); ++k)
       arguments[k] = numbers(step.operands[k])[i];
     to[i] = applyOne<C>(function, arguments.data());

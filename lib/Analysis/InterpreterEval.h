@@ -38,6 +38,7 @@ private:
   void evaluate(const TermStep &step, uint64_t begin, size_t n);
   void evaluateLeaf(const TermStep &step, uint64_t begin, size_t n);
   void evaluateFold(const TermStep &step, size_t n, coll_op op);
+  void evaluateBlocks(const TermStep &step, size_t n);
   void evaluateAverage(const TermStep &step, size_t n);
   void evaluateFunction(const TermStep &step, size_t n);
   void deliver(const TermStep &step, uint64_t begin, size_t n);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/InterpreterTerms.h"
 
+#include "lib/Support/BlockScale.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -81,8 +82,8 @@ void Grouper::markAverages() {
 }
 
 void Grouper::checkRound(ElemType type) {
-  if (type == ElemType::MXE4M3)
-    result.error = "mxe4m3 cannot be interpreted yet";
+  if (type == ElemType::MXE4M3 && call.unit % blockElements != 0)
+    result.error = "mxe4m3 has blocks, and nothing says where they are";
   else if (type != ElemType::T && type != ElemType::Accum &&
            !isFloat(call.dtype))
     result.error = "the schedule rounds to a floating-point type, which "
@@ -102,14 +103,9 @@ TermStep Grouper::stepOf(TermId id,
     Buffer::Kind kind = graph.buffers[ops[0]].kind;
     step.isScaled =
         kind == Buffer::In && graph.reduces && call.op == COLL_PREMUL_SUM;
-    if (kind == Buffer::RowArg)
-      result.error = "functions of rows cannot be interpreted yet";
     return step;
   }
   step.isAverage = term.kind == Term::Apply && term.function == averageFunction;
-  if (term.kind == Term::Apply && !step.isAverage &&
-      graph.functions[term.function].usesRows)
-    result.error = "functions of rows cannot be interpreted yet";
   if (term.kind == Term::Apply && !step.isAverage && !isFloat(call.dtype))
     result.error = "functions are defined on floating-point types only";
   if (term.kind == Term::Round)
@@ -183,6 +179,10 @@ void Grouper::addGroup(uint32_t size, uint32_t chunk,
 }
 
 TermGroups Grouper::run() {
+  if (graph.map.byRow && !call.row) {
+    result.error = "nothing says how many elements a row has";
+    return std::move(result);
+  }
   bool hasAverage = call.op == COLL_AVG && graph.numRanks() > 1;
   if (hasAverage && llvm::any_of(graph.values, [](const Value &value) {
         return value.complete;

@@ -9,8 +9,10 @@
 using namespace coll;
 
 bool coll::isExact(ElemType from, ElemType to) {
-  if (from == to) // but blocks of mxe4m3 may be cut otherwise the second time
-    return from != ElemType::MXE4M3;
+  // Also blocks of mxe4m3: they begin at the same elements of a part, whoever
+  // cuts it, and the largest of one stays in its power of two.
+  if (from == to)
+    return true;
   switch (from) {
   case ElemType::T:
     return to == ElemType::Accum;

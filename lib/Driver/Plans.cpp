@@ -34,16 +34,18 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
                            const InstanceOptions &options) {
   const bool isForDevices = options.isForDevices;
   std::set<std::string> asked;
-  auto ask = [&](const auto &mapping) {
-    asked.insert(mapping.protocol);
+  // A device's launch has packets in all of its messages, or in none.
+  auto ask = [&](const auto &mapping, bool isForAll) {
+    if (mapping.protocol != "ll" || !isForDevices || !isForAll)
+      asked.insert(mapping.protocol);
     if (mapping.threads && !isForDevices)
       asked.insert("threads");
   };
   for (const Instance &instance : instances)
     for (const ChunkGraph &graph : instance.members) {
-      ask(graph.map);
+      ask(graph.map, graph.launchCounts.empty());
       for (const Mapping &mapping : graph.mappings) {
-        ask(mapping);
+        ask(mapping, false);
         if (mapping.store)
           asked.insert("store");
       }
@@ -53,8 +55,10 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
     if (asked.count(name.str()))
       text += ((text.empty() ? "" : ", ") + name + " by " + instead).str();
   };
-  add("ll", "the small slots");
-  add("ll128", "the small slots");
+  llvm::StringRef small =
+      isForDevices ? "packets where all messages are small" : "the small slots";
+  add("ll", small);
+  add("ll128", small);
   bool isMultimem =
       isForDevices && options.hasMultimem &&
       llvm::any_of(instances, [](const Instance &instance) {
@@ -120,47 +124,10 @@ static void warnOfExcluded(Session &session, const Bytecode &code,
       .emit();
 }
 
-/// Where `code` has elements in blocks with a scale of their own.
-static SiteId findBlockScaled(const Bytecode &code) {
-  for (auto [instr, site] : llvm::zip_equal(code.code, code.sites)) {
-    bool isScaled = false;
-    if (instr.op == Opcode::Tmp)
-      isScaled = code.tmps[instr.a].type == ElemType::MXE4M3;
-    else if (instr.op == Opcode::Transfer)
-      isScaled = code.transfers[instr.a].via == ElemType::MXE4M3;
-    else if (instr.op == Opcode::Send)
-      isScaled = code.sends[instr.a].via == ElemType::MXE4M3;
-    if (isScaled)
-      return site;
-  }
-  return kNone;
-}
-
-/// mxe4m3 can be verified, and no target has it: without their scales the same
-/// bits are other numbers.
-static bool refuseBlockScaled(Session &session, const Bytecode &code) {
-  SiteId site = findBlockScaled(code);
-  if (site == kNone)
-    return false;
-  SourceRange range = code.siteTable[site].range;
-  constexpr llvm::StringRef name = "mxe4m3";
-  size_t at = session.sources.text(range).find(name);
-  if (at != llvm::StringRef::npos)
-    range = {range.file, uint32_t(range.begin + at),
-             uint32_t(range.begin + at + name.size())};
-  session.diags
-      .error(Slug::NotYet, range,
-             "programs with 'mxe4m3' are not implemented yet")
-      .help({}, "--check verifies the schedule");
-  return true;
-}
-
 bool coll::compileSchedule(Session &session, const Bytecode &code,
                            llvm::ArrayRef<RankSpec> specs,
                            const InstanceOptions &options,
                            CompiledSchedule &result) {
-  if (refuseBlockScaled(session, code))
-    return false;
   std::vector<RankDims> spaces = rankSpacesOf(session, code, specs), excluded;
   std::string condition;
   std::set<uint64_t> counts;
@@ -196,20 +163,49 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   return true;
 }
 
+/// Blocks would lie across rows of most lengths.
+static bool refuseRowsInBlocks(Session &session, const Plan &plan,
+                               SourceRange range) {
+  if (!plan.any().map.byRow || !lowering::hasBlocks(plan.shapes))
+    return false;
+  session.diags
+      .error(Slug::NotYet, range,
+             "schedule '" + plan.name +
+                 "' cuts by row and has elements in mxe4m3, which is not "
+                 "implemented yet")
+      .help({}, "--check verifies the schedule")
+      .emit();
+  return true;
+}
+
+/// Rows are counted once, for all buffers.
+static bool refuseUnevenRows(Session &session, const CompiledSchedule &schedule,
+                             SourceRange range) {
+  const ChunkGraph &graph = schedule.instances.front().members.front();
+  if (!graph.map.byRow)
+    return false;
+  std::string what;
+  for (const Buffer &buffer : graph.buffers) {
+    bool isCut = buffer.kind != Buffer::Scalar && buffer.kind != Buffer::RowArg;
+    for (uint32_t size : buffer.partSize)
+      if (isCut && graph.sizes[size].kind != SizeSymbol::Count)
+        what = buffer.name;
+  }
+  if (what.empty())
+    return false;
+  session.diags
+      .error(Slug::RowSizes, range,
+             "schedule '" + schedule.name() + "' cuts by row, and '" + what +
+                 "' has a size of its own")
+      .emit();
+  return true;
+}
+
 std::optional<Plan> coll::planOf(Session &session,
                                  const CompiledSchedule &schedule) {
   SourceRange range = schedule.code ? rangeOf(*schedule.code) : SourceRange();
-  const std::vector<Function> &functions =
-      schedule.instances.front().members.front().functions;
-  for (const Function &function : functions)
-    if (function.usesRows) {
-      session.diags
-          .error(Slug::RowFunction, range,
-                 "schedule '" + schedule.name() + "' uses '" + function.name +
-                     "', a function of rows, which no target runs yet")
-          .emit();
-      return std::nullopt;
-    }
+  if (refuseUnevenRows(session, schedule, range))
+    return std::nullopt;
   const ProgramSet &programs = schedule.instances[0].scheduled->programs;
   if (std::optional<std::string> excess = exceedsPlan(programs)) {
     session.diags
@@ -222,6 +218,8 @@ std::optional<Plan> coll::planOf(Session &session,
   for (const Instance &instance : schedule.instances)
     input.scheduled.push_back(&*instance.scheduled);
   Plan plan = makePlan(input, session.sources);
+  if (refuseRowsInBlocks(session, plan, range))
+    return std::nullopt;
   for (const PlanRanks &ranks : plan.ranks) {
     std::string wrong = checkClasses(*ranks.programs, ranks.classes);
     if (wrong.empty())

@@ -33,8 +33,9 @@ static std::string whyFloat(const StepShape &shape,
     for (const PortShape &port : *ports)
       if (isFloatType(port.type))
         type = port.type;
-  return std::string("elements are ") + nameOf(resolve(type, Format::F32)) +
-         " here";
+  const char *name =
+      type == ElemType::MXE4M3 ? "mxe4m3" : nameOf(resolve(type, Format::F32));
+  return std::string("elements are ") + name + " here";
 }
 
 static FloatStep findFloatStep(const ProgramSet &programs) {

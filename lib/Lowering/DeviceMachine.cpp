@@ -32,11 +32,13 @@ using namespace mlir;
 using Ordering = LLVM::AtomicOrdering;
 
 constexpr unsigned sharedSpace = 3, globalSpace = 1;
-constexpr llvm::StringRef cellsName = "coll_ports";
+constexpr llvm::StringRef cellsName = "coll_ports", rowsName = "coll_rows";
 
 static Type pointerIn(Builder &b, unsigned space) {
   return LLVM::LLVMPointerType::get(b.getContext(), space);
 }
+
+Type globalPointer(Builder &b) { return pointerIn(b, globalSpace); }
 
 static Value intrinsic(Builder &b, llvm::StringRef name, Type result,
                        ValueRange operands) {
@@ -74,27 +76,42 @@ Value Ptx::barrierOr(Builder &b, Value flag) {
                    ValueRange{b.cst(0, b.i32()), flag});
 }
 
+Value Ptx::shuffleXor(Builder &b, Value word, unsigned bit) {
+  constexpr uint64_t allLanes = 0xffffffff, clamp = 31;
+  return intrinsic(b, "llvm.nvvm.shfl.sync.bfly.i32", b.i32(),
+                   ValueRange{b.cst(allLanes, b.i32()), word,
+                              b.cst(bit, b.i32()), b.cst(clamp, b.i32())});
+}
+
 void Ptx::aliasFence(Builder &b) {
   intrinsic(b, "llvm.nvvm.fence.proxy.alias", {}, ValueRange{});
 }
 
 namespace {
 /// Cell 0: bits of pointers; then those of PortSet; then the sources, then the
-/// sinks.
+/// sinks; then the tags of both.
 class DevicePorts : public PortSet {
 public:
   DevicePorts(Builder &b, const StepShape &shape, const Variant &variant,
-              Value cells, unsigned firstSink)
+              Value cells, const DeviceShape &device)
       : b(b), shape(shape), variant(variant), cells(cells),
-        firstSink(firstSink) {}
+        firstSink(kSharedCells + device.sources),
+        firstTag(firstSink + device.sinks) {}
   void begin() override { b.store(b.cst(0), cells, 8); }
   void put(bool sink, unsigned number, Value index, Value pointer) override;
+  void putTag(bool sink, unsigned number, Value index, Value tag) override;
   Value cell(Cell which) override { return b.at(cells, 8 * (1 + which)); }
   void finish(TileOperands &tile) override;
 
 private:
   Value side(bool sink) {
     return b.at(cells, 8 * (sink ? firstSink : kSharedCells));
+  }
+  Value tagSide(bool sink) {
+    return b.at(cells, 8 * (firstTag + (sink ? firstSink - kSharedCells : 0)));
+  }
+  void note(Value bits) {
+    b.store(b.or_(bits, b.load(b.i64(), cells, 8)), cells, 8);
   }
   Value loadPointer(Value address) {
     return b.load(pointerIn(b, globalSpace), address, 8);
@@ -104,7 +121,8 @@ private:
   const StepShape &shape;
   const Variant &variant;
   Value cells;
-  unsigned firstSink;
+  unsigned firstSink, firstTag;
+  bool hasTags = false;
 };
 } // namespace
 
@@ -112,6 +130,8 @@ private:
 static uint64_t vectorMask(const PortShape &port, const Variant &variant) {
   if (variant.move)
     return COLL_UNIT_BYTES - 1;
+  if (port.type == ElemType::MXE4M3) // loaded one by one
+    return 0;
   unsigned bytes = COLL_UNIT_BYTES / bytesOf(variant.dtype) *
                    bytesOf(resolve(port.type, variant.dtype));
   return std::min<unsigned>(bytes, COLL_UNIT_BYTES) - 1;
@@ -119,14 +139,21 @@ static uint64_t vectorMask(const PortShape &port, const Variant &variant) {
 
 void DevicePorts::put(bool sink, unsigned number, Value index, Value pointer) {
   const PortShape &port = sink ? shape.sinks[number] : shape.sources[number];
-  Value bits = b.and_(LLVM::PtrToIntOp::create(b, b.i64(), pointer),
-                      b.cst(vectorMask(port, variant)));
-  b.store(b.or_(bits, b.load(b.i64(), cells, 8)), cells, 8);
+  note(b.and_(LLVM::PtrToIntOp::create(b, b.i64(), pointer),
+              b.cst(vectorMask(port, variant))));
   Value address = index ? b.at(side(sink), b.mul(index, b.cst(8)))
                         : b.at(side(sink), uint64_t(number) * 8);
   Value global =
       LLVM::AddrSpaceCastOp::create(b, pointerIn(b, globalSpace), pointer);
   b.store(global, address, 8);
+}
+
+void DevicePorts::putTag(bool sink, unsigned number, Value index, Value tag) {
+  hasTags = true;
+  if (sink)
+    note(b.and_(tag, b.cst(kTagClean)));
+  Value offset = index ? b.mul(index, b.cst(8)) : b.cst(uint64_t(number) * 8);
+  b.store(tag, b.at(tagSide(sink), offset), 8);
 }
 
 void DevicePorts::finish(TileOperands &tile) {
@@ -146,6 +173,10 @@ void DevicePorts::finish(TileOperands &tile) {
   fill(true, shape.loopSinks, shape.sinks.size(), 0, shape.sinks, tile.sinks,
        tile.sinkArray);
   tile.pointerBits = b.load(b.i64(), cells, 8);
+  if (!hasTags)
+    return;
+  tile.sourceTags = tagSide(false);
+  tile.sinkTags = tagSide(true);
 }
 
 namespace {
@@ -156,13 +187,32 @@ public:
   void endOne(Builder &b, Section section, Block *leave) const override;
   Section beginBehind(Builder &b) const override;
   void endBehind(Builder &b, Section section) const override;
+  Section beginVoted(Builder &b, Value failed, Block *leave) const override;
   std::unique_ptr<PortSet> ports(Builder &b, const StepShape &step,
                                  const Variant &variant, Value,
                                  Value) const override;
   void tileLoops(Builder &b, const StepShape &step, const Variant &variant,
                  const std::vector<Function> &functions,
                  const TileOperands &operands) const override {
-    emitDeviceTileLoops(b, step, variant, functions, operands, shape.threads);
+    if (step.hasBlocks())
+      return emitDeviceBlockLoops(b, step, variant, functions, operands,
+                                  shape.threads);
+    if (!operands.rowElements)
+      return emitDeviceTileLoops(b, step, variant, functions, operands,
+                                 shape.threads);
+    Value cells =
+        LLVM::AddressOfOp::create(b, pointerIn(b, sharedSpace), rowsName);
+    emitDeviceRowLoops(b, step, variant, functions, operands, shape.threads,
+                       cells);
+  }
+  PacketShape packets() const override {
+    return {shape.packetBits, shape.threads};
+  }
+  Value packetLoops(Builder &b, const StepShape &step, const Variant &variant,
+                    const std::vector<Function> &functions,
+                    const TileOperands &operands) const override {
+    return emitPacketLoops(b, step, variant, functions, operands,
+                           shape.threads);
   }
   Value sizes(Builder &b, Value args) const override;
   Value enter(Builder &b, Value inst, Value block, Block *leave,
@@ -191,10 +241,14 @@ DeviceMachine::DeviceMachine(ModuleOp module, const DeviceShape &shape)
     : shape(shape) {
   Builder b(module.getContext());
   b.setInsertionPointToEnd(module.getBody());
-  auto type = LLVM::LLVMArrayType::get(b.i64(), kSharedCells + shape.sources +
-                                                    shape.sinks);
-  LLVM::GlobalOp::create(b, type, /*isConstant=*/false, LLVM::Linkage::Internal,
-                         cellsName, Attribute(), /*alignment=*/16, sharedSpace);
+  auto addCells = [&](llvm::StringRef name, unsigned count) {
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.i64(), count),
+                           /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                           Attribute(), /*alignment=*/16, sharedSpace);
+  };
+  addCells(cellsName, shape.cells());
+  if (shape.rowCells)
+    addCells(rowsName, shape.rowCells);
 }
 
 Machine::Section DeviceMachine::beginOne(Builder &b, Block *) const {
@@ -224,6 +278,16 @@ Machine::Section DeviceMachine::beginBehind(Builder &b) const {
   return {nullptr, join};
 }
 
+Machine::Section DeviceMachine::beginVoted(Builder &b, Value failed,
+                                           Block *leave) const {
+  Block *elected = b.newBlock(), *join = b.newBlock(), *go = b.newBlock();
+  b.branchIf(Ptx::barrierOr(b, failed), leave, go);
+  b.startBlock(go);
+  b.branchIf(isThreadZero(b), elected, join);
+  b.startBlock(elected);
+  return {nullptr, join};
+}
+
 void DeviceMachine::endBehind(Builder &b, Section section) const {
   b.branch(section.join);
   b.startBlock(section.join);
@@ -234,8 +298,7 @@ std::unique_ptr<PortSet> DeviceMachine::ports(Builder &b, const StepShape &step,
                                               Value) const {
   Value cells =
       LLVM::AddressOfOp::create(b, pointerIn(b, sharedSpace), cellsName);
-  return std::make_unique<DevicePorts>(b, step, variant, cells,
-                                       kSharedCells + shape.sources);
+  return std::make_unique<DevicePorts>(b, step, variant, cells, shape);
 }
 
 /// Behind the buffers in the parameter itself, or in device memory.

@@ -67,7 +67,7 @@ Format resolve(ElemType type, Format dtype) {
   case ElemType::E5M2:
     return Format::E5M2;
   case ElemType::MXE4M3: // plain e4m3 would be other numbers, in silence
-    llvm::report_fatal_error("mxe4m3 is not lowered yet");
+    llvm::report_fatal_error("mxe4m3 is no format of single elements");
   }
   llvm_unreachable("unknown element type");
 }
@@ -237,7 +237,69 @@ static Fp8 fp8(Format format) {
                                 : Fp8{2, 15, 0x7e, 0x47600000};
 }
 
+/// From and to `count` elements, of a vector or a scalar.
+static SmallVector<Value> elementsOf(Builder &b, Value value) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector)
+    return {value};
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < vector.getNumElements(); ++i)
+    elements.push_back(vector::ExtractOp::create(b, value, i));
+  return elements;
+}
+
+static Value joined(Builder &b, Type type, ArrayRef<Value> elements) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Value(vector::FromElementsOp::create(b, vector, elements))
+                : elements[0];
+}
+
+static Value callIntrinsic(Builder &b, const Twine &name, Type result,
+                           ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(
+             b, result, b.getStringAttr("llvm.nvvm." + name), operands)
+      .getResult(0);
+}
+
+/// Two at a time: by way of two f16, which hold every fp8 exactly.
+Value Arithmetic::chipsF32FromFp8(Value value, Format from) {
+  Type f32 = b.getF32Type(), halves = VectorType::get({2}, b.getF16Type());
+  SmallVector<Value> codes = elementsOf(b, value), numbers;
+  for (size_t i = 0; i < codes.size(); i += 2) {
+    Value pair = b.zext(codes[i], b.i16());
+    if (i + 1 < codes.size())
+      pair =
+          b.or_(pair, b.shl(b.zext(codes[i + 1], b.i16()), b.cst(8, b.i16())));
+    Value both =
+        callIntrinsic(b, Twine(nameOf(from)) + "x2.to.f16x2.rn", halves, pair);
+    for (size_t k = 0; k < 2 && i + k < codes.size(); ++k)
+      numbers.push_back(arith::ExtFOp::create(
+          b, f32, vector::ExtractOp::create(b, both, int64_t(k)).getResult()));
+  }
+  return joined(b, like(value, f32), numbers);
+}
+
+/// The instruction saturates as the language says, infinity too; all NaNs are
+/// one.
+Value Arithmetic::chipsFp8FromF32(Value value, Format to) {
+  Type i8 = b.getI8Type();
+  SmallVector<Value> numbers = elementsOf(b, value), codes;
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    bool isPair = i + 1 < numbers.size();
+    // The first operand becomes the upper half.
+    Value pair =
+        callIntrinsic(b, Twine("ff.to.") + nameOf(to) + "x2.rn", b.i16(),
+                      {numbers[isPair ? i + 1 : i], numbers[i]});
+    codes.push_back(b.trunc(pair, i8));
+    if (isPair)
+      codes.push_back(b.trunc(b.lshr(pair, b.cst(8, b.i16())), i8));
+  }
+  return joined(b, like(value, i8), codes);
+}
+
 Value Arithmetic::f32FromFp8(Value value, Format from) {
+  if (hasFp8)
+    return chipsF32FromFp8(value, from);
   Fp8 f = fp8(from);
   Type i32 = like(value, b.getI32Type()), f32 = like(value, b.getF32Type());
   Value bits = b.zext(value, i32);
@@ -259,6 +321,8 @@ Value Arithmetic::f32FromFp8(Value value, Format from) {
 }
 
 Value Arithmetic::fp8FromF32(Value value, Format to) {
+  if (hasFp8)
+    return chipsFp8FromF32(value, to);
   Fp8 f = fp8(to);
   Type i32 = like(value, b.getI32Type()), f32 = like(value, b.getF32Type());
   unsigned shift = 23 - f.mantissa;

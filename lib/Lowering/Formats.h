@@ -62,7 +62,9 @@ unsigned vectorBytesOf(Isa isa);
 /// instruction set.
 class Arithmetic {
 public:
-  Arithmetic(Builder &b, Isa isa) : b(b), isa(isa) {}
+  /// `hasFp8`: of a device's chip, which converts fp8 itself.
+  Arithmetic(Builder &b, Isa isa, bool hasFp8 = false)
+      : b(b), isa(isa), hasFp8(hasFp8) {}
   /// The type as which `format` is loaded and stored.
   mlir::Type storageType(Format format, unsigned lanes);
   mlir::Type computeType(Format format, unsigned lanes);
@@ -86,10 +88,13 @@ private:
   mlir::Value f16FromF32(mlir::Value value);
   mlir::Value f32FromF16(mlir::Value value);
   mlir::Value f32FromFp8(mlir::Value value, Format from);
+  mlir::Value chipsF32FromFp8(mlir::Value value, Format from);
+  mlir::Value chipsFp8FromF32(mlir::Value value, Format to);
   mlir::Value fp8FromF32(mlir::Value value, Format to);
   mlir::Type like(mlir::Value value, mlir::Type element);
   Builder &b;
   Isa isa;
+  bool hasFp8;
 };
 
 } // namespace coll::lowering

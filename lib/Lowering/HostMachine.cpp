@@ -70,7 +70,10 @@ public:
   void tileLoops(Builder &b, const StepShape &shape, const Variant &variant,
                  const std::vector<Function> &functions,
                  const TileOperands &operands) const override {
-    emitTileLoops(b, shape, variant, functions, operands);
+    auto emit = shape.hasBlocks()      ? emitBlockLoops
+                : operands.rowElements ? emitRowLoops
+                                       : emitTileLoops;
+    emit(b, shape, variant, functions, operands);
   }
   Value sizes(Builder &b, Value args) const override {
     return b.pointerField(args, offsetof(coll_args, sizes));

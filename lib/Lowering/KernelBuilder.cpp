@@ -404,6 +404,8 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
 void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
                          bool anyFormat) {
   SmallVector<func::FuncOp> steps;
+  variant.inBlocks = request.inBlocks;
+  variant.hasFp8 = request.device && request.device->chip >= 89;
   for (unsigned i = 0; i < shapes.size(); ++i)
     steps.push_back(stepFunction(i, variant));
   std::string symbol =
@@ -433,18 +435,20 @@ KernelModule buildKernels(MLIRContext *context,
   std::vector<ReduceOp> ops = request.ops;
   if (ops.empty())
     ops.push_back(ReduceOp::None);
-  bool count = request.countBytes, vector = request.vectorCounts;
+  bool count = request.countBytes, vector = request.vectorCounts,
+       byRow = request.byRow;
   for (Isa isa : request.isas) {
     if (request.dtypes.empty()) {
       builder.add(result.kernels,
-                  {Format::U8, ReduceOp::None, isa, true, count, vector}, true);
+                  {Format::U8, ReduceOp::None, isa, true, count, vector, byRow},
+                  true);
       continue;
     }
     for (Format dtype : request.dtypes)
       for (ReduceOp op : ops)
         if (isFloat(dtype) || !floatOnly)
-          builder.add(result.kernels, {dtype, op, isa, false, count, vector},
-                      false);
+          builder.add(result.kernels,
+                      {dtype, op, isa, false, count, vector, byRow}, false);
   }
   return result;
 }

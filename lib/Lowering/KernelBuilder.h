@@ -26,6 +26,8 @@ struct KernelRequest {
   std::vector<Isa> isas;
   bool countBytes = false;
   bool vectorCounts = false;         // COLL_PLAN_VCOUNTS
+  bool byRow = false;                // COLL_PLAN_ROWS
+  bool inBlocks = false;             // COLL_PLAN_BLOCKS
   std::optional<DeviceShape> device; // kernels of a device; isas: Cuda alone
 };
 

@@ -11,6 +11,7 @@
 #ifndef COLL_LIB_LOWERING_MACHINE_H
 #define COLL_LIB_LOWERING_MACHINE_H
 
+#include "coll/abi.h"
 #include "lib/Lowering/Primitives.h"
 #include "lib/Lowering/TileLoop.h"
 
@@ -27,12 +28,21 @@ public:
   /// `number` is the port's place in the shape, `index` the operand it is where
   /// that side is walked by a loop, else null. Inside a section of one thread.
   virtual void put(bool sink, unsigned number, Value index, Value pointer) = 0;
+  /// The same of a port's tag, in launches whose messages are packets: 0 for
+  /// memory, of channels Primitives::packetTag's. Behind the port's put().
+  virtual void putTag(bool, unsigned, Value, Value) {}
   /// An i64 that is written in that section alone and read behind it.
   /// Multicast addresses: of the sources, of the sinks; 0: none.
   enum Cell : unsigned { KeptSinks, Gathered, Spread };
   virtual Value cell(Cell which) = 0;
   /// Behind that section: fills in the operands.
   virtual void finish(TileOperands &tile) = 0;
+};
+
+/// How small messages travel where they are packets (PacketTileLoop.cpp).
+struct PacketShape {
+  unsigned bits = 0; // of a flag's sequence number; 0: there are none
+  unsigned threads = 0;
 };
 
 class Machine {
@@ -52,6 +62,10 @@ public:
   /// thread waits for the end of it.
   virtual Section beginBehind(Builder &b) const = 0;
   virtual void endBehind(Builder &b, Section section) const = 0;
+  /// beginBehind where threads may have failed: then all of them leave.
+  virtual Section beginVoted(Builder &, Value, mlir::Block *) const {
+    return {};
+  }
 
   /// The numbers: of sides that are walked by a loop, else null.
   virtual std::unique_ptr<PortSet> ports(Builder &b, const StepShape &shape,
@@ -62,6 +76,14 @@ public:
                          const Variant &variant,
                          const std::vector<Function> &functions,
                          const TileOperands &operands) const = 0;
+  virtual PacketShape packets() const { return {}; }
+  /// The loops of a step with channels in a launch whose messages are packets;
+  /// an i1 that says whether this thread has given up.
+  virtual Value packetLoops(Builder &, const StepShape &, const Variant &,
+                            const std::vector<Function> &,
+                            const TileOperands &) const {
+    return {};
+  }
 
   /// coll_size[] of a launch.
   virtual Value sizes(Builder &b, Value args) const = 0;
@@ -90,13 +112,22 @@ struct DeviceShape {
   unsigned threads = 384; // 168 registers each: no spills, where 512 have some
   unsigned sources = 1, sinks = 1;
   uint64_t sizesOffset = 0; // in coll_args, where `sizes` is 0
+  unsigned rowCells = 0;    // of 8 bytes, for reductions over rows
   unsigned chip = 0;        // 90 for sm_90
+  unsigned packetBits = COLL_PACKET_BITS; // fewer in tests, so that they wrap
+
+  /// Of shared memory.
+  unsigned cells() const;
 };
 /// Adds the block's shared memory to the module.
 std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
                                            const DeviceShape &shape);
-/// Shared memory of a block: pointers of ports behind a few cells.
+/// Shared memory of a block: a few cells, then each port's pointer, then each
+/// port's tag.
 constexpr unsigned kSharedCells = 4;
+inline unsigned DeviceShape::cells() const {
+  return kSharedCells + 2 * (sources + sinks);
+}
 /// Defines coll_kernel_wait and its kin (DeviceWait.cpp).
 void addDeviceWaits(mlir::ModuleOp module, Primitives &p);
 /// Of a device (DeviceTileLoop.cpp): the block's threads share the elements.
@@ -104,6 +135,29 @@ void emitDeviceTileLoops(Builder &b, const StepShape &shape,
                          const Variant &variant,
                          const std::vector<Function> &functions,
                          const TileOperands &operands, unsigned threads);
+/// The same with packets (PacketTileLoop.cpp).
+Value emitPacketLoops(Builder &b, const StepShape &shape,
+                      const Variant &variant,
+                      const std::vector<Function> &functions,
+                      const TileOperands &operands, unsigned threads);
+/// Pointers to what devices share with each other and with hosts.
+mlir::Type globalPointer(Builder &b);
+
+/// The same of steps with whole rows (DeviceRowLoop.cpp). `cells`: in shared
+/// memory, as many as rowCells() says.
+void emitDeviceRowLoops(Builder &b, const StepShape &shape,
+                        const Variant &variant,
+                        const std::vector<Function> &functions,
+                        const TileOperands &operands, unsigned threads,
+                        Value cells);
+/// Of steps with elements in blocks of one scale (DeviceBlockLoop.cpp).
+void emitDeviceBlockLoops(Builder &b, const StepShape &shape,
+                          const Variant &variant,
+                          const std::vector<Function> &functions,
+                          const TileOperands &operands, unsigned threads);
+/// Of 8 bytes, for a step of this shape.
+unsigned rowCells(const StepShape &shape,
+                  const std::vector<Function> &functions, unsigned threads);
 
 /// A function that the module has yet to define or that the runtime has.
 mlir::func::FuncOp declareFunction(Builder &b, mlir::ModuleOp module,
@@ -117,6 +171,8 @@ struct Ptx {
   static Value globalTimer(Builder &b); // i64, ns
   static void sleep(Builder &b, Value ns);
   static void barrier(Builder &b);
+  /// The i32 of the thread of this warp whose number differs in one bit.
+  static Value shuffleXor(Builder &b, Value word, unsigned bit);
   /// A barrier; whether `flag` holds in any thread.
   static Value barrierOr(Builder &b, Value flag);
   /// Orders accesses of memory by its several addresses.

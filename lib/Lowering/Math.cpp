@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Lowering/TileLoop.h"
+#include "lib/Lowering/RowValues.h"
 #include "lib/Support/ElementMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,7 +55,7 @@ template <bool isWide> struct BuilderPolicy {
 
 template <bool isWide>
 Value emit(Builder &b, const Function &function, ArrayRef<Value> arguments,
-           Type type) {
+           Type type, RowValues *rows) {
   BuilderPolicy<isWide> p{b, type};
   SmallVector<Value> stack;
   auto binary = [&](auto operation) {
@@ -109,7 +109,8 @@ Value emit(Builder &b, const Function &function, ArrayRef<Value> arguments,
     case Function::RowSum:
     case Function::RowMean:
     case Function::RowMax:
-      llvm_unreachable("row functions are refused before lowering");
+      stack.back() = rows->take(stack.back());
+      break;
     }
   }
   return stack.back();
@@ -117,10 +118,10 @@ Value emit(Builder &b, const Function &function, ArrayRef<Value> arguments,
 } // namespace
 
 Value emitFunction(Builder &b, const Function &function,
-                   ArrayRef<Value> arguments, Format accum) {
+                   ArrayRef<Value> arguments, Format accum, RowValues *rows) {
   Type type = arguments[0].getType();
-  return accum == Format::F64 ? emit<true>(b, function, arguments, type)
-                              : emit<false>(b, function, arguments, type);
+  return accum == Format::F64 ? emit<true>(b, function, arguments, type, rows)
+                              : emit<false>(b, function, arguments, type, rows);
 }
 
 } // namespace coll::lowering

@@ -9,6 +9,9 @@
 // Small: the same with small_head, and instead of tail the flag word of the
 //   slot itself: (next + 1) << 16 | sig16.
 // The receiver compares signatures before it touches the payload.
+// Small, on devices: packets, each with its flag, which the threads that share
+//   the payload write and wait for (PacketPrimitives.cpp). What is left here is
+//   the credits, and cleaned = next (release) when a slot has been filled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +65,8 @@ public:
   PrimitiveBuilder(ModuleOp module, Primitives &p, const Machine &machine)
       : b(module.getContext()), module(module), p(p), machine(machine) {}
   void recvAcquire();
+  void recvSlot(ValueRange arguments);
+  void recvPackets(ValueRange arguments);
   void recvRelease();
   void sendAcquire();
   void sendPublish();
@@ -77,6 +82,7 @@ private:
   }
   Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
   Value smallSlot(Value end, Value next);
+  unsigned packetBits() const { return machine.packets().bits; }
   void fetchNextSlot(Value end, Value next);
   Value slotIndex(Value end, Value next, const Counters &c) {
     return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
@@ -119,9 +125,13 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
   builder.flushCredits();
   builder.blockWait();
   buildDirect(module, machine.hasMultimem());
+  if (machine.packets().bits)
+    buildPackets(module, machine);
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {
+  if (packetBits())
+    return packetSlot(b, end, next);
   Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)),
                               b.cst(COLL_SMALL_HEAD + 63)),
                         b.cst(~uint64_t(63)));
@@ -207,27 +217,10 @@ void PrimitiveBuilder::recvAcquire() {
   b.branchIf(isSmall(args), small, bulk);
 
   b.startBlock(small);
-  Value next = b.field(b.i64(), seq, kSmall.next), slot = smallSlot(end, next),
-        want = b.add(next, b.cst(1));
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *arrived = b.newBlock(),
-        *good = b.newBlock();
-  b.branch(poll);
-  b.startBlock(poll);
-  Value flag = b.field(b.i64(), slot, 0, Ordering::acquire);
-  b.branchIf(b.eq(b.lshr(flag, b.cst(16)), want), arrived, slow);
-  b.startBlock(slow);
-  slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress,
-           COLL_STATE_WAIT_DATA, end, poll);
-  b.startBlock(arrived);
-  checkSignature(inst, block, end, progress, b.trunc(sig16(sig), b.i32()),
-                 b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
-  b.startBlock(good);
-  if (machine.fetchesAhead())
-    fetchNextSlot(end, next);
-  func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
+  packetBits() ? recvPackets(arguments) : recvSlot(arguments);
 
   b.startBlock(bulk);
-  next = b.field(b.i64(), seq, kBulk.next);
+  Value next = b.field(b.i64(), seq, kBulk.next);
   Value line = b.pointerField(end, offsetof(coll_end, line));
   Block *bulkPoll = b.newBlock(), *look = b.newBlock(),
         *bulkSlow = b.newBlock(), *bulkArrived = b.newBlock(),
@@ -252,6 +245,54 @@ void PrimitiveBuilder::recvAcquire() {
   Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
   func::ReturnOp::create(
       b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+}
+
+/// Waits for the flag word of a host's small slot.
+void PrimitiveBuilder::recvSlot(ValueRange arguments) {
+  Value inst = arguments[0], block = arguments[1], end = arguments[3],
+        progress = arguments[4], sig = arguments[5];
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  Value next = b.field(b.i64(), seq, kSmall.next), slot = smallSlot(end, next),
+        want = b.add(next, b.cst(1));
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *arrived = b.newBlock(),
+        *good = b.newBlock();
+  b.branch(poll);
+  b.startBlock(poll);
+  Value flag = b.field(b.i64(), slot, 0, Ordering::acquire);
+  b.branchIf(b.eq(b.lshr(flag, b.cst(16)), want), arrived, slow);
+  b.startBlock(slow);
+  slowPath(inst, block, slot, want, COLL_WAIT_SMALL_FLAG, progress,
+           COLL_STATE_WAIT_DATA, end, poll);
+  b.startBlock(arrived);
+  checkSignature(inst, block, end, progress, b.trunc(sig16(sig), b.i32()),
+                 b.trunc(b.and_(flag, b.cst(0xffff)), b.i32()), good);
+  b.startBlock(good);
+  if (machine.fetchesAhead())
+    fetchNextSlot(end, next);
+  func::ReturnOp::create(b, b.at(slot, COLL_SMALL_HEAD));
+}
+
+/// The slot's packets are waited for one by one; only where the sender fills
+/// the slot, for all of them. What it held before is gone then for good: no
+/// later load may return it, since this acquire comes between.
+void PrimitiveBuilder::recvPackets(ValueRange arguments) {
+  Value inst = arguments[0], block = arguments[1], end = arguments[3],
+        progress = arguments[4];
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  Value next = b.field(b.i64(), seq, kSmall.next);
+  Value number = b.add(next, b.cst(1));
+  Value line = b.pointerField(end, offsetof(coll_end, line));
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *good = b.newBlock();
+  b.branchIf(isCleaning(b, number, packetBits()), poll, good);
+  b.startBlock(poll);
+  Value cleaned = b.field(b.i64(), line, offsetof(coll_ring_line, cleaned),
+                          Ordering::acquire);
+  b.branchIf(b.uge(cleaned, number), good, slow);
+  b.startBlock(slow);
+  slowPath(inst, block, b.at(line, offsetof(coll_ring_line, cleaned)), next,
+           COLL_WAIT_ABOVE, progress, COLL_STATE_WAIT_DATA, end, poll);
+  b.startBlock(good);
+  func::ReturnOp::create(b, smallSlot(end, next));
 }
 
 /// next += 1 and, once a batch is complete, head = next. With `flush`: head =
@@ -338,7 +379,7 @@ void PrimitiveBuilder::sendAcquire() {
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   func::ReturnOp::create(
       b, b.at(smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
-              COLL_SMALL_HEAD));
+              packetBits() ? 0 : COLL_SMALL_HEAD));
   b.startBlock(bulkFree);
   seq = b.pointerField(end, offsetof(coll_end, seq));
   Value offset = b.mul(slotIndex(end, b.field(b.i64(), seq, kBulk.next), kBulk),
@@ -360,8 +401,18 @@ void PrimitiveBuilder::sendPublish() {
   Value next = b.field(b.i64(), seq, kSmall.next),
         after = b.add(next, b.cst(1));
   b.setField(after, seq, kSmall.next);
-  b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
-             0, Ordering::release);
+  if (packetBits()) {
+    Block *clean = b.newBlock(), *done = b.newBlock();
+    b.branchIf(isCleaning(b, after, packetBits()), clean, done);
+    b.startBlock(clean);
+    b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
+               offsetof(coll_ring_line, cleaned), Ordering::release);
+    b.branch(done);
+    b.startBlock(done);
+  } else {
+    b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
+               0, Ordering::release);
+  }
   func::ReturnOp::create(b);
 
   b.startBlock(bulk);

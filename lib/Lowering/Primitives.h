@@ -66,6 +66,23 @@ struct Primitives {
   /// (inst, win: i64, rank: i64, offset: i64) -> i64: the same of a window
   mlir::func::FuncOp multicastOf;
 
+  /// Small messages of packets (PacketPrimitives.cpp), on devices.
+  ///
+  /// (end, sig: i32) -> i64: of the end's next small message: the flag of its
+  /// packets, kTag bits, and the peer in the highest 16.
+  mlir::func::FuncOp packetTag;
+  /// (inst, block: i32, packet, tag: i64, progress: i64) -> i64: any thread's
+  /// slow path; the packet once its flag is there. Another flag: give up.
+  mlir::func::FuncOp packetWait;
+  /// (end, words: i64, sig: i32): all threads'; of the next message, whose
+  /// words these are, fills the rest of the slot if it is time to.
+  mlir::func::FuncOp packetClean;
+  /// A message without payload is one packet that has order besides.
+  /// (inst, block: i32, slot, tag: i64, progress: i64) -> i32, not 0 to leave
+  mlir::func::FuncOp tokenWait;
+  /// (end, sig: i32)
+  mlir::func::FuncOp tokenSend;
+
   /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch, badWindow;
   /// (read: i64, written: i64); only where bytes are counted, provided by who
@@ -76,7 +93,17 @@ struct Primitives {
 
 private:
   void buildDirect(mlir::ModuleOp module, bool hasMultimem);
+  void buildPackets(mlir::ModuleOp module, const Machine &machine);
 };
+
+enum Tag : uint64_t {
+  kTagPacket = uint64_t(1) << 32, // of a channel
+  kTagClean = uint64_t(1) << 33   // the sender fills the whole slot
+};
+/// The slot of small message `next`, of packets.
+Value packetSlot(Builder &b, Value end, Value next);
+/// Whether the slot is filled with message `seq`, counted from 1.
+Value isCleaning(Builder &b, Value seq, unsigned bits);
 
 /// A private function of the module; the builder stands in its entry block,
 /// `b.region` is its body.

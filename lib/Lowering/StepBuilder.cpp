@@ -15,7 +15,8 @@
 // rank's own (v-collectives), the ends might disagree: there the size is part
 // of the signature, and a share of zero bytes is one empty slot of the first
 // round. Sends publish before receives return their credits: the next rank's
-// data is on the critical path.
+// data is on the critical path. In plans that cut by row, units are rows; with
+// mxe4m3, blocks.
 //
 // A message that goes direct (DirectPrimitives.cpp) has the peer's memory for a
 // slot; the loop is the same. Two kinds of sink fall away where the launch
@@ -61,13 +62,15 @@ void StepEmitter::locate() {
   Value done = b.umin(b.mul(round, roundUnits), ifOp.getResult(1));
   Value pieceUnits = b.umin(b.sub(ifOp.getResult(1), done), roundUnits);
   Value first = b.add(b.add(chunkBegin, ifOp.getResult(0)), done);
-  begin = b.mul(first, b.cst(COLL_UNIT_BYTES));
+  unit = variant.byRow || variant.inBlocks
+             ? b.field32(args, offsetof(coll_args, unit_bytes))
+             : b.cst(COLL_UNIT_BYTES);
+  begin = b.mul(first, unit);
   Value isLast = b.eq(b.add(first, pieceUnits),
                       b.field(b.i64(), size, offsetof(coll_size, units)));
   Value hasSome = b.ne(pieceUnits, b.cst(0));
-  Value missing = b.sub(b.cst(COLL_UNIT_BYTES),
-                        b.field32(size, offsetof(coll_size, tail_bytes)));
-  bytes = b.sub(b.mul(pieceUnits, b.cst(COLL_UNIT_BYTES)),
+  Value missing = b.sub(unit, b.field32(size, offsetof(coll_size, tail_bytes)));
+  bytes = b.sub(b.mul(pieceUnits, unit),
                 b.select(b.and_(isLast, hasSome), missing, b.cst(0)));
 }
 
@@ -93,7 +96,7 @@ void StepEmitter::countBytes(const TileOperands &tile) {
   auto sum = [&](const std::vector<PortShape> &ports, Value count) {
     Value bytes = b.cst(0);
     for (const PortShape &p : ports)
-      if (p.place != PortShape::Scalar)
+      if (p.place != PortShape::Scalar && p.place != PortShape::Row)
         bytes = b.add(bytes, b.mul(tile.elements, b.cst(bytesOfType(p.type))));
     return count ? b.mul(bytes, count) : bytes;
   };
@@ -192,8 +195,8 @@ void StepEmitter::awaitPuts() {
 
 /// The whole step, in both forms if it has two.
 void StepEmitter::work() {
-  sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)),
-                     b.cst(COLL_UNIT_BYTES));
+  sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), unit);
+  packetSlices();
   if (llvm::none_of(shape.sinks, [](const PortShape &p) { return p.drops; }))
     return slices();
   Block *whole = b.newBlock(), *rest = b.newBlock();
@@ -228,7 +231,11 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
         index = b.field(b.i64(), keptCell, 0);
         b.setField(b.add(index, b.cst(1)), keptCell, 0);
       }
-      ports.put(sinks, i, index && !sinks ? operandOf(index) : index, pointer);
+      if (index && !sinks)
+        index = operandOf(index);
+      ports.put(sinks, i, index, pointer);
+      if (inPackets)
+        putTag(ports, of, port, index, i, sinks, pointer);
     };
   };
   forEachPort(false, keep(false));
@@ -293,8 +300,13 @@ void StepEmitter::slices() {
     b.branchIf(b.ne(tile.numSinks, b.cst(0)), some, stored);
     b.startBlock(some);
   }
-  if (!shape.token) {
+  Value failed;
+  if (inPackets) {
+    failed = packetTile(tile);
+  } else if (!shape.token) {
     chooseStores(tile);
+    if (shape.hasRows(functions))
+      tile.rowElements = b.field32(args, offsetof(coll_args, row_elems));
     machine.tileLoops(b, shape, variant, functions, tile);
   }
   if (variant.countBytes)
@@ -303,7 +315,7 @@ void StepEmitter::slices() {
     b.branch(stored);
     b.startBlock(stored);
   }
-  releaseAll();
+  releaseAll(failed);
   Value next = b.add(position, current);
   b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))},
              done, {});

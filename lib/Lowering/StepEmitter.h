@@ -35,6 +35,11 @@ private:
   void locate();
   Value signature();
   void slices();
+  void packetSlices();
+  Value packetTile(TileOperands &tile);
+  void cleanSlots(const TileOperands &tile, Value failed);
+  void putTag(PortSet &ports, const PortShape &p, Value port, Value index,
+              unsigned number, bool sink, Value slot);
   void work();
   void dropSinks();
   void awaitPuts();
@@ -62,7 +67,9 @@ private:
                 b.cst(kPortChannel, b.i32()));
   }
   unsigned bytesOfType(ElemType type) {
-    return variant.move ? 1 : bytesOf(resolve(type, variant.dtype));
+    if (variant.move || type == ElemType::MXE4M3)
+      return 1; // of blocks, without their scales
+    return bytesOf(resolve(type, variant.dtype));
   }
   unsigned elementBytes() { return variant.move ? 1 : bytesOf(variant.dtype); }
   Value operandOf(Value index);
@@ -81,7 +88,7 @@ private:
   Value multicastHolds(PortSet &ports);
   void fenceMulticast(Value condition);
   void leaveIfNull(Value pointer);
-  void releaseAll();
+  void releaseAll(Value failed = {});
   void acquireAll(PortSet &ports, TileOperands &tile);
   bool canStream() const {
     return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
@@ -98,6 +105,7 @@ private:
   const std::vector<Function> &functions;
   mlir::func::FuncOp fn;
   Value args, inst, block, instance, words, round;
+  Value unit; // what all is cut into, in bytes
   Value begin, bytes,
       elemsOfPart; // of the piece, relative to its part; elements of a part
   Value sig;       // of the step's messages
@@ -108,6 +116,7 @@ private:
   Value keptCell;               // how many of them have not fallen away
   Value isMulticast;            // of this slice, if it may be
   Value putBits; // the same of the slots and windows of messages that are put
+  bool inPackets = false; // of the launches that code is emitted for
   mlir::Block *leave = nullptr;
 };
 

@@ -9,6 +9,7 @@
 
 #include "lib/Lowering/StepEmitter.h"
 
+#include "lib/Support/BlockScale.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace coll::lowering {
@@ -92,7 +93,11 @@ Value StepEmitter::putPointer(Value port) {
 Value StepEmitter::memoryPointer(Value port, ElemType type) {
   Value place = word(port, kPortA), part = word(port, kPortB);
   unsigned own = bytesOfType(type), element = elementBytes();
-  auto scaled = [&](Value byteOffset) {
+  auto scaled = [&](Value byteOffset) -> Value {
+    if (type == ElemType::MXE4M3) // slices begin where blocks lie together
+      return b.mul(
+          b.udiv(byteOffset, b.cst(element * blocksTogether * blockElements)),
+          b.cst(bytesTogether));
     return own == element
                ? byteOffset
                : b.mul(b.udiv(byteOffset, b.cst(element)), b.cst(own));
@@ -143,6 +148,11 @@ Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
   if (p.place == PortShape::Scalar)
     return b.at(b.at(args, offsetof(coll_args, scalar)),
                 b.mul(word(port, kPortA), b.cst(8)));
+  if (p.place == PortShape::Row)
+    return b.pointerField(
+        b.at(b.at(args, offsetof(coll_args, bufs)),
+             b.mul(word(port, kPortA), b.cst(sizeof(coll_buf)))),
+        offsetof(coll_buf, ptr));
   Block *channel = b.newBlock(), *memory = b.newBlock(),
         *join = b.newBlock({b.ptr()});
   b.branchIf(isChannel(port), channel, memory);
@@ -188,7 +198,8 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
 /// Runs `code` if the port is a channel; decided here when the shape says so.
 void StepEmitter::forChannels(const PortShape &p, Value port,
                               llvm::function_ref<void()> code) {
-  if (p.place == PortShape::Memory || p.place == PortShape::Scalar)
+  if (p.place == PortShape::Memory || p.place == PortShape::Scalar ||
+      p.place == PortShape::Row)
     return;
   if (p.place == PortShape::Channel)
     return code();
@@ -221,8 +232,9 @@ void StepEmitter::forKept(Value port, llvm::function_ref<void()> code) {
 
 /// Publishes and returns credits: the ends' own business where messages may go
 /// direct.
-void StepEmitter::releaseAll() {
-  Machine::Section section = machine.beginBehind(b);
+void StepEmitter::releaseAll(Value failed) {
+  Machine::Section section =
+      failed ? machine.beginVoted(b, failed, leave) : machine.beginBehind(b);
   fenceMulticast(maySpread() ? isMulticast : Value());
   auto choose = [&](const PortShape &p, Value port, Port::Direct peers,
                     func::FuncOp usual, func::FuncOp direct, ValueRange with) {
@@ -245,6 +257,9 @@ void StepEmitter::releaseAll() {
   });
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
+      if (inPackets && shape.token)
+        func::CallOp::create(b, primitives.tokenSend,
+                             ValueRange{endOf(port, true), sig});
       choose(shape.sinks[i], port, Port::Put, primitives.sendPublish,
              primitives.putPublish, ValueRange{args, endOf(port, true), sig});
       if (!receives && primitives.fetchToWrite)

@@ -24,7 +24,8 @@ bool StepShape::isMove(ReduceOp op) const {
       (sources[0].scaled || sources[0].scaledRounded))
     return false;
   auto isT = [](const PortShape &p) {
-    return p.type == ElemType::T && p.place != PortShape::Scalar;
+    return p.type == ElemType::T && p.place != PortShape::Scalar &&
+           p.place != PortShape::Row;
   };
   return type == ElemType::T && llvm::all_of(sources, isT) &&
          llvm::all_of(sinks, isT);
@@ -52,10 +53,28 @@ bool StepShape::hasDirect() const {
   return llvm::any_of(sources, isDirect) || llvm::any_of(sinks, isDirect);
 }
 
+bool StepShape::hasBlocks() const {
+  auto isBlocked = [](const auto &of) { return of.type == ElemType::MXE4M3; };
+  return type == ElemType::MXE4M3 || llvm::any_of(sources, isBlocked) ||
+         llvm::any_of(sinks, isBlocked) ||
+         llvm::any_of(expr, [&](const ExprNode &n) {
+           return n.kind == ExprNode::Round && isBlocked(n);
+         });
+}
+
+bool StepShape::hasRows(const std::vector<Function> &functions) const {
+  return llvm::any_of(
+             sources,
+             [](const PortShape &p) { return p.place == PortShape::Row; }) ||
+         llvm::any_of(expr, [&](const ExprNode &n) {
+           return n.kind == ExprNode::Apply && functions[n.function].usesRows;
+         });
+}
+
 static void printPorts(llvm::raw_ostream &os,
                        const std::vector<PortShape> &ports, bool loop) {
   for (const PortShape &p : ports)
-    os << "MCES"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "")
+    os << "MCESR"[p.place] << unsigned(p.type) << (p.scaled ? "s" : "")
        << (p.direct == Port::None  ? ""
            : p.direct == Port::Put ? "p"
                                    : "g")
@@ -84,6 +103,9 @@ static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
   else if (port.loc.space == Location::Buffer &&
            buffers[port.loc.buffer].kind == Buffer::Scalar)
     shape.place = PortShape::Scalar;
+  else if (port.loc.space == Location::Buffer &&
+           buffers[port.loc.buffer].kind == Buffer::RowArg)
+    shape.place = PortShape::Row;
   shape.type = port.type;
   shape.direct = port.direct;
   shape.drops = port.kind == Port::Send && port.direct == Port::Get;
@@ -96,7 +118,7 @@ static PortShape shapeOf(const Port &port, const std::vector<Buffer> &buffers) {
 /// them.
 static bool uniform(const std::vector<PortShape> &ports) {
   for (PortShape p : ports) {
-    if (p.place == PortShape::Scalar)
+    if (p.place == PortShape::Scalar || p.place == PortShape::Row)
       return false;
     p.place = ports[0].place;
     p.direct = ports[0].direct;
@@ -195,6 +217,11 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
     makeLoop(shape.sinks);
   }
   return shape;
+}
+
+bool hasBlocks(const ShapeTable &shapes) {
+  return llvm::any_of(shapes.all(),
+                      [](const StepShape &s) { return s.hasBlocks(); });
 }
 
 bool hasMultimemSteps(const ProgramSet &programs) {

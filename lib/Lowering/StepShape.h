@@ -23,8 +23,10 @@ struct PortShape {
     Memory,
     Channel,
     Either,
-    Scalar
-  } place = Memory; // Either: the step's words say which
+    Scalar,
+    Row
+  } place = Memory; // Either: the step's words say which. Row: one row of
+                    // memory, which serves every row of the step
   ElemType type = ElemType::T;
   bool scaled = false,
        scaledRounded = false; // what premul_sum does to a source
@@ -57,6 +59,11 @@ struct StepShape {
   /// Formats other than T and its accumulation type: integers cannot be rounded
   /// to them.
   bool needsFloat() const;
+  /// Rows must be whole: there is a row argument, or a function reduces over
+  /// rows.
+  bool hasRows(const std::vector<Function> &functions) const;
+  /// Something is in blocks of 32 elements: mxe4m3.
+  bool hasBlocks() const;
   std::string key() const;
   /// A message that may go direct.
   bool hasDirect() const;
@@ -91,6 +98,8 @@ private:
   std::vector<StepShape> shapes;
   std::map<std::string, uint32_t> ids;
 };
+
+bool hasBlocks(const ShapeTable &shapes);
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_STEPSHAPE_H

@@ -21,7 +21,8 @@ public:
               const std::vector<Function> &functions,
               const TileOperands &operands)
       : b(b), shape(shape), variant(variant), functions(functions),
-        operands(operands), math(b, variant.isa), accum(computedIn()) {}
+        operands(operands), math(b, variant.isa, variant.hasFp8),
+        accum(computedIn()) {}
   virtual ~TileEmitter() = default;
   virtual void run();
 
@@ -60,6 +61,18 @@ protected:
                                        unsigned tiles);
   llvm::SmallVector<Value> foldArray(Value index, unsigned lanes,
                                      unsigned tiles);
+  /// mxe4m3, of emitters whose tiles are blocks (BlockEmitter.h).
+  virtual Value loadBlocks(Value, Value, unsigned) { return noBlocks(); }
+  virtual void storeBlocks(Value, Value, Value) { noBlocks(); }
+  virtual Value throughBlocks(Value) { return noBlocks(); }
+  [[noreturn]] static Value noBlocks() {
+    llvm::report_fatal_error("mxe4m3 where tiles are no blocks");
+  }
+  /// What `value` is after a stay in `type`, in the accumulation type.
+  Value through(Value value, ElemType type);
+  /// From what was loaded to the type that is computed in, and back.
+  Value widen(Value value, const PortShape &port);
+  Value narrow(Value value, const PortShape &port);
   Value evaluate(llvm::ArrayRef<Value> sources);
   Value apply(const ExprNode &node, llvm::SmallVector<Value> &stack);
   Value finish(Value value);
@@ -81,6 +94,7 @@ protected:
   Arithmetic math;
   Format accum;
   Streams streams = Streams::None; // of the loop being emitted
+  RowValues *rows = nullptr;       // where functions reduce over rows
 };
 
 } // namespace coll::lowering

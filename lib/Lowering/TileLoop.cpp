@@ -1,7 +1,7 @@
 //===- TileLoop.cpp - The inner loop of a step ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Lowering/TileEmitter.h"
+#include "lib/Lowering/RowValues.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -80,7 +80,8 @@ Value TileEmitter::loop(Value from, Value to, unsigned lanes, unsigned tiles) {
 Format TileEmitter::computedIn() const {
   bool isNarrow = variant.dtype == Format::F16 || variant.dtype == Format::BF16;
   auto isPlain = [](const PortShape &port) {
-    return port.type == ElemType::T && port.place != PortShape::Scalar;
+    return port.type == ElemType::T && port.place != PortShape::Scalar &&
+           port.place != PortShape::Row;
   };
   auto isTwoSum = [&] {
     if (shape.loopSources)
@@ -98,6 +99,28 @@ Format TileEmitter::computedIn() const {
   return isNative ? variant.dtype : accumOf(variant.dtype);
 }
 
+Value TileEmitter::widen(Value value, const PortShape &port) {
+  if (variant.move)
+    return value;
+  value = math.extend(value, formatOf(port.type), accum);
+  if (!isScaled(port))
+    return value;
+  value = math.scale(value, operands.factor, accum);
+  if (!port.scaledRounded)
+    return value;
+  return math.extend(math.round(value, accum, variant.dtype), variant.dtype,
+                     accum);
+}
+
+Value TileEmitter::narrow(Value value, const PortShape &port) {
+  if (variant.move)
+    return value;
+  Format format = formatOf(port.type);
+  if (shape.type == ElemType::MXE4M3 || formatOf(shape.type) != format)
+    value = through(value, shape.type);
+  return math.round(value, accum, format);
+}
+
 SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
                                            Value index, unsigned lanes,
                                            unsigned tiles) {
@@ -105,23 +128,21 @@ SmallVector<Value> TileEmitter::loadSource(Value pointer, const PortShape &port,
     return SmallVector<Value>(
         tiles,
         math.scalarArgument(b.load(b.getF64Type(), pointer, 8), accum, lanes));
+  SmallVector<Value> result;
+  if (port.type == ElemType::MXE4M3) {
+    for (unsigned t = 0; t < tiles; ++t)
+      result.push_back(loadBlocks(
+          pointer, b.add(index, b.cst(uint64_t(t) * tileDistance(lanes))),
+          lanes));
+    return result;
+  }
   Format format = formatOf(port.type);
   Value base = elementAddress(pointer, index, format);
-  SmallVector<Value> result;
   for (unsigned t = 0; t < tiles; ++t)
     result.push_back(
         loadVector(format, tileAddress(base, format, lanes, t), lanes));
-  if (variant.move)
-    return result;
-  for (Value &v : result) {
-    v = math.extend(v, format, accum);
-    if (!isScaled(port))
-      continue;
-    v = math.scale(v, operands.factor, accum);
-    if (port.scaledRounded)
-      v = math.extend(math.round(v, accum, variant.dtype), variant.dtype,
-                      accum);
-  }
+  for (Value &v : result)
+    v = widen(v, port);
   return result;
 }
 
@@ -164,7 +185,7 @@ Value TileEmitter::apply(const ExprNode &node, SmallVector<Value> &stack) {
   SmallVector<Value> arguments(stack.end() - node.arg, stack.end());
   stack.truncate(stack.size() - node.arg);
   if (node.kind == ExprNode::Apply)
-    return emitFunction(b, functions[node.function], arguments, accum);
+    return emitFunction(b, functions[node.function], arguments, accum, rows);
   Value value = arguments[0];
   for (unsigned i = 1; i < arguments.size(); ++i)
     value = math.combine(value, arguments[i], accum, variant.op);
@@ -174,6 +195,8 @@ Value TileEmitter::apply(const ExprNode &node, SmallVector<Value> &stack) {
 /// Runs the postfix expression on values of the accumulation type.
 Value TileEmitter::evaluate(ArrayRef<Value> sources) {
   SmallVector<Value> stack;
+  if (rows)
+    rows->restart();
   for (const ExprNode &node : shape.expr) {
     switch (node.kind) {
     case ExprNode::Operand:
@@ -184,12 +207,9 @@ Value TileEmitter::evaluate(ArrayRef<Value> sources) {
       stack.back() = math.combine(stack.back(), y, accum, ReduceOp::Sum);
       break;
     }
-    case ExprNode::Round: {
-      Format to = formatOf(node.type);
-      stack.back() =
-          math.extend(math.round(stack.back(), accum, to), to, accum);
+    case ExprNode::Round:
+      stack.back() = through(stack.back(), node.type);
       break;
-    }
     default:
       stack.push_back(apply(node, stack));
       break;
@@ -197,6 +217,13 @@ Value TileEmitter::evaluate(ArrayRef<Value> sources) {
   }
   assert(stack.size() == 1 && "an expression leaves one value");
   return stack[0];
+}
+
+Value TileEmitter::through(Value value, ElemType type) {
+  if (type == ElemType::MXE4M3)
+    return throughBlocks(value);
+  Format to = formatOf(type);
+  return math.extend(math.round(value, accum, to), to, accum);
 }
 
 /// Rounds to the step's type; stays in the accumulation type for the sinks to
@@ -227,18 +254,19 @@ void TileEmitter::storeVector(Value vector, Value address,
 
 void TileEmitter::storeTo(Value pointer, const PortShape &port, Value index,
                           ArrayRef<Value> results, unsigned lanes) {
-  Format format = formatOf(port.type), own = formatOf(shape.type);
-  Value base = elementAddress(pointer, index, format);
-  for (auto [t, value] : llvm::enumerate(results)) {
-    Value v = value;
-    if (!variant.move) {
-      v = math.round(v, accum, own);
-      if (format != own)
-        v = math.round(math.extend(v, own, accum), accum, format);
+  if (port.type == ElemType::MXE4M3) {
+    for (auto [t, value] : llvm::enumerate(results)) {
+      Value v = port.type == shape.type ? value : through(value, shape.type);
+      storeBlocks(pointer,
+                  b.add(index, b.cst(uint64_t(t) * tileDistance(lanes))), v);
     }
-    storeVector(v, tileAddress(base, format, lanes, t), port,
-                std::max(lanes, 1u) * bytesOf(format));
+    return;
   }
+  Format format = formatOf(port.type);
+  Value base = elementAddress(pointer, index, format);
+  for (auto [t, value] : llvm::enumerate(results))
+    storeVector(narrow(value, port), tileAddress(base, format, lanes, t), port,
+                std::max(lanes, 1u) * bytesOf(format));
 }
 
 SmallVector<Value> TileEmitter::combine(Value index, unsigned lanes,
@@ -279,6 +307,8 @@ void TileEmitter::storeAll(Value index, ArrayRef<Value> results,
   b.setInsertionPointToStart(forOp.getBody());
   Value slot =
       b.at(operands.sinkArray, b.mul(forOp.getInductionVar(), b.cst(8)));
+  if (operands.sinkShift)
+    index = b.add(index, operands.sinkShift);
   storeTo(loadPointer(slot), shape.sinks[0], index, results, lanes);
 }
 

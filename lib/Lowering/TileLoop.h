@@ -15,7 +15,10 @@ struct TileOperands {
   mlir::Value sourceArray, sinkArray; // !llvm.ptr to pointers
   mlir::Value numSources, numSinks;   // i64, for the arrays
   mlir::Value elements;               // i64; bytes when the step only moves
-  mlir::Value numRanks;               // i64: avg's divisor
+  mlir::Value rowElements;            // i64, of steps with whole rows
+  mlir::Value sinkShift; // i64: where in sinkArray's memory index 0 is, if not
+                         // at its start
+  mlir::Value numRanks;  // i64: avg's divisor
   // i1, or none where it never holds: the loop of several vectors stores past
   // the caches into the sinks that are channels, whose pointers are multiples
   // of 64 (of 16 where messages may be put); into all sinks, whose pointers are
@@ -28,6 +31,12 @@ struct TileOperands {
   // i64, of devices: multicast addresses that stand for all sources, for all
   // sinks, or none where the step has no such side; i1: they may be used.
   mlir::Value gathered, spread, isMulticast;
+  // Where messages are packets: the tags of all ports, in the same order
+  // (kTagClean of any sink is in pointerBits, too), and what a thread that
+  // waits has to know.
+  mlir::Value sourceTags, sinkTags;
+  mlir::Value inst, block, progress;
+  mlir::func::FuncOp packetWait;
 };
 
 /// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes
@@ -40,6 +49,9 @@ struct Variant {
   bool countBytes =
       false; // reports what every slice reads and writes to coll_count_bytes
   bool vectorCounts = false; // COLL_PLAN_VCOUNTS
+  bool byRow = false;        // COLL_PLAN_ROWS
+  bool hasFp8 = false;       // a chip that converts it
+  bool inBlocks = false;     // COLL_PLAN_BLOCKS
 };
 
 /// Emits loops that combine `elements` elements of every source and put the
@@ -52,9 +64,23 @@ void emitTileLoops(Builder &b, const StepShape &shape, const Variant &variant,
                    const std::vector<Function> &functions,
                    const TileOperands &operands);
 
+/// The same of steps with whole rows: `elements` is a multiple of
+/// `rowElements` (RowLoop.cpp).
+void emitRowLoops(Builder &b, const StepShape &shape, const Variant &variant,
+                  const std::vector<Function> &functions,
+                  const TileOperands &operands);
+
+/// The same of steps with elements in blocks of one scale (BlockLoop.cpp).
+void emitBlockLoops(Builder &b, const StepShape &shape, const Variant &variant,
+                    const std::vector<Function> &functions,
+                    const TileOperands &operands);
+
+class RowValues;
 /// The functions of `fn`, on vectors of the accumulation type (Math.cpp).
+/// `rows`: null where none reduces over rows.
 mlir::Value emitFunction(Builder &b, const Function &function,
-                         llvm::ArrayRef<mlir::Value> arguments, Format accum);
+                         llvm::ArrayRef<mlir::Value> arguments, Format accum,
+                         RowValues *rows);
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_TILELOOP_H

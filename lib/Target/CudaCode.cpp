@@ -30,7 +30,7 @@ llvm::ArrayRef<unsigned> coll::knownChips() {
 
 /// The oldest version that has the chip and all that is used.
 static std::string ptxFeature(unsigned chip, bool hasMultimem) {
-  unsigned version = chip >= 120 ? 87 : chip >= 100 ? 86 : 78;
+  unsigned version = chip >= 120 ? 87 : chip >= 100 ? 86 : chip >= 89 ? 81 : 78;
   return "+ptx" +
          std::to_string(std::max(version, hasMultimem ? kMultimemPtx : 0));
 }
@@ -86,6 +86,9 @@ static DeviceShape deviceShapeOf(const Plan &plan, uint32_t &paramBytes) {
     numBuffers += buffer.kind != Buffer::Scalar;
   if (programs.map.threads)
     shape.threads = programs.map.threads;
+  for (const StepShape &step : plan.shapes.all())
+    shape.rowCells = std::max(
+        shape.rowCells, rowCells(step, programs.functions, shape.threads));
   uint64_t head = sizeof(coll_args) + numBuffers * sizeof(coll_buf);
   uint64_t all = head + numSizes * sizeof(coll_size);
   bool fits = all <= COLL_MAX_PARAM_BYTES;
@@ -95,7 +98,7 @@ static DeviceShape deviceShapeOf(const Plan &plan, uint32_t &paramBytes) {
 }
 
 static llvm::Error checkShape(const Plan &plan, const DeviceShape &shape) {
-  constexpr unsigned mostPorts = 5000; // of 48 KiB of static shared memory
+  constexpr unsigned mostPorts = 3000; // of 48 KiB of static shared memory
   if (shape.sources + shape.sinks > mostPorts)
     return llvm::createStringError(
         "'" + plan.name + "' has a step with " +
@@ -161,6 +164,7 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   uint32_t paramBytes = 0;
   DeviceShape shape = deviceShapeOf(plan, paramBytes);
   shape.chip = chip;
+  shape.packetBits = mayHavePackets(plan) ? options.packetBits : 0;
   if (llvm::Error error = checkShape(plan, shape))
     return error;
   HostOptions device = options;
@@ -175,8 +179,7 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
     kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
-                       paramBytes,
-                       (kSharedCells + shape.sources + shape.sinks) * 8, 0});
+                       paramBytes, (shape.cells() + shape.rowCells) * 8, 0});
   }
   optimize(**module, **machine);
   if (llvm::Error error = checkDeviceModule(**module))

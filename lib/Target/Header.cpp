@@ -33,7 +33,7 @@ private:
 /// makes.
 struct Signature {
   std::vector<std::string> parameters;
-  std::vector<std::string> ins, outs, args, scalars, launch;
+  std::vector<std::string> ins, outs, args, scalars, launch, rows;
   std::string count = "NULL", displ = "NULL", dtype = "COLL_U8",
               op = "COLL_SUM", comm, stream;
 };
@@ -121,7 +121,9 @@ static Signature signatureOf(const ProgramSet &programs, bool withFactor) {
     s.parameters.push_back(type + unique);
     return unique;
   };
-  if (hasCounts(programs) && programs.launchCounts.empty())
+  if (programs.map.byRow)
+    s.rows = {add("size_t ", "rows"), add("size_t ", "row_elements")};
+  else if (hasCounts(programs) && programs.launchCounts.empty())
     s.count = "&" + add("size_t ", "count");
   if (hasCounts(programs) && !programs.launchCounts.empty()) {
     s.count = add("const size_t *", programs.launchCounts);
@@ -164,7 +166,9 @@ static void writeFunction(const Plan &plan, llvm::StringRef name,
   fields.push_back(writeList("void *const ", "coll_outs", s.outs, os));
   fields.push_back(
       writeList("const void *const ", "coll_arguments", s.args, os));
-  fields.push_back(s.count);
+  fields.push_back(s.rows.empty()
+                       ? s.count
+                       : writeList("const size_t ", "coll_counts", s.rows, os));
   fields.push_back(s.displ);
   fields.push_back(writeList("const double ", "coll_scalars", s.scalars, os));
   fields.push_back(writeList("const int ", "coll_launch_values", s.launch, os));
@@ -198,6 +202,8 @@ static void writePlan(const Plan &plan, Names &names, llvm::raw_ostream &os) {
     comment += " `" + programs.launchCounts +
                "`: this rank's entries, in C order. `displ`: per buffer the "
                "first element of each part; NULL: packed.";
+  else if (programs.map.byRow)
+    comment += " `rows`: of one part, of `row_elements` each.";
   else if (hasCounts(programs))
     comment += " `count`: elements of one part.";
   if (uint32_t slots = slotsOf(plan); slots > ScheduleOptions().slots)

@@ -101,6 +101,8 @@ KernelModule coll::makeKernels(mlir::MLIRContext *context, const Plan &plan,
   request.isas = isasOf(options);
   request.countBytes = options.countBytes;
   request.vectorCounts = !programs.launchCounts.empty();
+  request.byRow = programs.map.byRow;
+  request.inBlocks = hasBlocks(plan.shapes);
   bool reduces = programs.reduces && hasElements(programs);
   if (needsDtype(plan.shapes.all(), reduces))
     request.dtypes = options.dtypes;

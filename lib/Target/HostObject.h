@@ -15,10 +15,11 @@ struct HostOptions {
       dtypes; // asked for; those a schedule cannot have are left out
   std::vector<lowering::ReduceOp> ops;
   HostArch arch = HostArch::X86_64;
-  std::vector<lowering::Isa> isas; // empty: all of the family
-  bool hasHost = true;             // false: no kernels for hosts
-  bool countBytes = false;         // kernels report the bytes they move to
-                                   // coll_count_bytes(read, written)
+  std::vector<lowering::Isa> isas;        // empty: all of the family
+  bool hasHost = true;                    // false: no kernels for hosts
+  unsigned packetBits = COLL_PACKET_BITS; // of flags: fewer in tests
+  bool countBytes = false; // kernels report the bytes they move to
+                           // coll_count_bytes(read, written)
 };
 
 /// A schedule and its programs, one set per rank count.

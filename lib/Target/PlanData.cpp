@@ -307,7 +307,9 @@ static std::pair<uint32_t, bool> storageOf(const ProgramSet &programs) {
     for (const RankProgram &program : ranks)
       for (const Port &port : program.ports) {
         accum |= port.type == ElemType::Accum;
-        if (port.type != ElemType::T && port.type != ElemType::Accum)
+        if (port.type == ElemType::MXE4M3) // with its scales more than one
+          bytes = std::max(bytes, 2u);
+        else if (port.type != ElemType::T && port.type != ElemType::Accum)
           bytes = std::max(bytes, bytesOf(resolve(port.type, Format::F32)));
       }
   };
@@ -364,6 +366,10 @@ bool coll::hasElements(const ProgramSet &programs) {
                       [](const SizeSymbol &s) { return !s.isToken(); });
 }
 
+bool coll::mayHavePackets(const Plan &plan) {
+  return !plan.any().map.byRow && !hasBlocks(plan.shapes);
+}
+
 Constant *DataBuilder::bufferList(const ProgramSet &programs) {
   static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM,
                                        COLL_BUF_ROW, COLL_BUF_SCALAR};
@@ -404,12 +410,15 @@ Constant *DataBuilder::imageList() {
 
 Constant *DataBuilder::deviceKernelList() {
   std::vector<Constant *> list;
+  uint32_t protocols = COLL_PROTOCOL_SIMPLE;
+  if (mayHavePackets(plan))
+    protocols |= COLL_PROTOCOL_LL;
   for (const DeviceKernel &k : device.kernels)
-    list.push_back(record({u8(k.dtype), u8(k.op), u16(k.threads),
-                           u32(COLL_PROTOCOL_SIMPLE | COLL_PROTOCOL_SMALL),
-                           u32(k.paramBytes), u32(k.sharedBytes),
-                           u32(k.registers), u32(0), string(k.symbol)},
-                          sizeof(coll_device_kernel)));
+    list.push_back(
+        record({u8(k.dtype), u8(k.op), u16(k.threads), u32(protocols),
+                u32(k.paramBytes), u32(k.sharedBytes), u32(k.registers), u32(0),
+                string(k.symbol)},
+               sizeof(coll_device_kernel)));
   return array(list);
 }
 
@@ -448,31 +457,35 @@ void DataBuilder::build() {
   std::string launchNames;
   for (const std::string &name : p.launchNames)
     launchNames += (launchNames.empty() ? "" : ",") + name;
-  Constant *value = record({u32(COLL_ABI),
-                            u32(p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS),
-                            string(plan.name),
-                            string(p.contract),
-                            string(p.sourcePath),
-                            u64(contractHash()),
-                            u32(numBuffers),
-                            u32(numScalars),
-                            u32(p.launchNames.size()),
-                            u32(numCounts),
-                            u32(ranks.size()),
-                            u32(kernels.size()),
-                            u32(plan.sites.size()),
-                            u32(p.reduces && hasElements(p)),
-                            array(ranks),
-                            kernelList(),
-                            siteList(),
-                            string(launchNames),
-                            u64(p.map.sizesLow),
-                            u64(p.map.sizesHigh),
-                            imageList(),
-                            deviceKernelList(),
-                            u32(device.images.size()),
-                            u32(device.kernels.size())},
-                           sizeof(coll_plan));
+  Constant *value =
+      record({u32(COLL_ABI),
+              u32((p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS) |
+                  (p.map.protocol == "ll" ? COLL_PLAN_LL : 0) |
+                  (p.map.byRow ? COLL_PLAN_ROWS : 0) |
+                  (hasBlocks(plan.shapes) ? COLL_PLAN_BLOCKS : 0)),
+              string(plan.name),
+              string(p.contract),
+              string(p.sourcePath),
+              u64(contractHash()),
+              u32(numBuffers),
+              u32(numScalars),
+              u32(p.launchNames.size()),
+              u32(numCounts),
+              u32(ranks.size()),
+              u32(kernels.size()),
+              u32(plan.sites.size()),
+              u32(p.reduces && hasElements(p)),
+              array(ranks),
+              kernelList(),
+              siteList(),
+              string(launchNames),
+              u64(p.map.sizesLow),
+              u64(p.map.sizesHigh),
+              imageList(),
+              deviceKernelList(),
+              u32(device.images.size()),
+              u32(device.kernels.size())},
+             sizeof(coll_plan));
   auto *global = new llvm::GlobalVariable(module, value->getType(), true,
                                           llvm::GlobalValue::ExternalLinkage,
                                           value, plan.name + "_plan");

@@ -9,11 +9,6 @@
 
 namespace coll {
 
-/// No buffer is larger: sums and products of sizes below it do not overflow.
-static constexpr uint64_t maxBufferBytes = uint64_t(1) << 62;
-
-static uint64_t ceilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
                      const coll_class &cls, std::span<const uint32_t> words,
                      std::span<const uint32_t> maxStepChunks,
@@ -71,77 +66,8 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
 }
 
 //===----------------------------------------------------------------------===//
-// Sizes, rounds, protocol
+// What ranks compare launches by
 //===----------------------------------------------------------------------===//
-
-Status Arguments::fillSizes(const coll_call &call) {
-  uint32_t elemBytes = head->elem_bytes;
-  bool isVector = plan.flags & COLL_PLAN_VCOUNTS;
-  bool needsCounts = isVector ? cls.ngiven != 0 : plan.ncounts != 0;
-  if (needsCounts && !call.count)
-    return Status::error(COLL_INVALID, "coll_call.count is NULL");
-  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
-    const coll_plan_size &source = ranks.sizes[s];
-    coll_size &size = sizes[s];
-    int32_t given = isVector ? givenOf[s] : int32_t(source.index);
-    size.elems = source.kind == COLL_SIZE_CONST ? source.value
-                 : given >= 0                   ? call.count[given]
-                                                : 0;
-    if (size.elems > maxBufferBytes / elemBytes)
-      return Status::error(COLL_INVALID,
-                           "count %llu is out of range: %u bytes each are more "
-                           "than memory can hold",
-                           (unsigned long long)size.elems, elemBytes);
-    uint64_t bytes = size.elems * elemBytes;
-    size.units = ceilDiv(bytes, COLL_UNIT_BYTES);
-    size.units_q = size.units / source.chunks;
-    size.units_r = uint32_t(size.units % source.chunks);
-    size.tail_bytes =
-        bytes ? uint32_t(bytes - (size.units - 1) * COLL_UNIT_BYTES) : 0;
-  }
-  return Status::ok();
-}
-
-/// The payload of bulk slots, in units.  A message of few slots goes in four
-/// pieces, so that its receiver begins early (64 KiB: a quarter less time).
-uint32_t Arguments::bulkSlice(uint64_t message, uint32_t unitBytes) const {
-  constexpr uint32_t pieces = 4, multiple = 64;
-  const uint32_t slot = rings.slotBytes / unitBytes;
-  if (streams.pieceBytes == 0 || plan.flags & COLL_PLAN_VCOUNTS)
-    return slot; // not all ranks know what the largest message is
-  uint64_t piece = ceilDiv(ceilDiv(message, pieces), multiple) * multiple;
-  return uint32_t(std::min<uint64_t>(
-      slot, std::max<uint64_t>(piece, streams.pieceBytes / unitBytes)));
-}
-
-/// Chooses the rings and cuts shares into rounds and slices.  The program has
-/// been verified for messages of at most so many slices a round.  Where slots
-/// are smaller than the compiler took them to be, or a wide storage type makes
-/// units take more of a slot, rounds shrink.
-void Arguments::cutIntoRounds(uint32_t dtype) {
-  uint32_t unitBytes = COLL_UNIT_BYTES * storageScale(ranks, dtype);
-  uint32_t smallUnits = rings.smallBytes / unitBytes;
-  uint64_t maxShare = 0, maxMessage = 0;
-  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
-    uint64_t chunk = sizes[s].units_q + (sizes[s].units_r != 0);
-    uint64_t share = ceilDiv(chunk, ranks.instances);
-    maxShare = std::max(maxShare, share);
-    maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
-  }
-  VerifiedRings verified = verifiedRings(ranks);
-  bool isSmall =
-      !isBulk && streams.hasSmall && !(plan.flags & COLL_PLAN_VCOUNTS) &&
-      maxMessage <= smallUnits && rings.smallSlots >= verified.smallSlots;
-  head->slice_units = isSmall ? smallUnits : bulkSlice(maxMessage, unitBytes);
-  head->round_units = uint32_t(std::min<uint64_t>(
-      ranks.round_units,
-      uint64_t(verified.slices) * std::max(head->slice_units, 1u)));
-  head->nrounds = std::max<uint64_t>(ceilDiv(maxShare, head->round_units), 1);
-  if (isSmall)
-    head->flags |= COLL_ARGS_SMALL;
-  else if (streams.isOn)
-    head->flags |= COLL_ARGS_STREAM_SLOTS;
-}
 
 /// Mixes one more word into a hash (the finaliser of splitmix64).
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -160,6 +86,8 @@ void Arguments::sign(const coll_call &call) {
   // Other counts are each rank's own; their sizes meet only on channels.
   if (hasOneCount())
     hash = mix(hash, head->count);
+  if (hasRows())
+    hash = mix(hash, head->row_elems);
   head->sig = uint32_t(hash ^ hash >> 32);
 }
 
@@ -394,15 +322,18 @@ Status Arguments::fillShape(const coll_call &call) {
   head->sizes = reinterpret_cast<uint64_t>(sizes.data());
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
     head->launch[p] = call.launch[p];
+  COLL_TRY(fillUnit(call));
   COLL_TRY(fillSizes(call));
   if (hasOneCount())
-    head->count = call.count[0];
+    head->count = call.count[0] * std::max(head->row_elems, 1u);
   if (!sizes.empty()) {
     head->units_q = sizes[0].units_q;
     head->units_r = sizes[0].units_r;
     head->tail_bytes = sizes[0].tail_bytes;
   }
   cutIntoRounds(call.dtype);
+  if (hasRows() && (head->slice_units == 0 || head->round_units == 0))
+    return describeLongRow(call.dtype);
   if (head->slice_units == 0)
     return Status::error(COLL_INVALID,
                          "slots of %u bytes are too small for plan '%s'",
@@ -474,10 +405,9 @@ void Arguments::findWindows() {
 Status Arguments::fill(const coll_call &call) {
   ++numFills;
   // Most launches repeat the one before but for its buffers.
-  bool repeats =
-      isShaped && !(plan.flags & COLL_PLAN_VCOUNTS) &&
-      (plan.ncounts == 0 || (call.count && call.count[0] == head->count)) &&
-      call.dtype == shapedDtype && call.op == shapedOp;
+  bool repeats = isShaped && !(plan.flags & COLL_PLAN_VCOUNTS) &&
+                 (plan.ncounts == 0 || (call.count && hasCount(call))) &&
+                 call.dtype == shapedDtype && call.op == shapedOp;
   if (repeats && moveBuffers(call))
     return Status::ok();
   isPlaced = false;

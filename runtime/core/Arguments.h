@@ -21,6 +21,9 @@
 
 namespace coll {
 
+/// No buffer is larger: sums and products of sizes below it do not overflow.
+constexpr uint64_t maxBufferBytes = uint64_t(1) << 62;
+
 /// What a rank's words say of one buffer of the contract.
 struct CallBuffer {
   const char *name = "";
@@ -36,9 +39,10 @@ struct CallBuffer {
 /// How slots are used.  When kernels store past the caches is each rank's own
 /// affair.
 struct StreamRules {
-  bool isOn = false;     ///< into bulk slots, always
-  uint64_t outBytes = 0; ///< into buffers, when a launch touches more of them
-  bool hasSmall = true;  ///< kernels know the small rings
+  bool isOn = false;       ///< into bulk slots, always
+  uint64_t outBytes = 0;   ///< into buffers, when a launch touches more of them
+  bool hasSmall = true;    ///< kernels know the small rings
+  bool hasPackets = false; ///< the small slots are packets
   /// Messages of few slots are cut finer, into pieces of no less than this; the
   /// same on all ranks; 0: they are not.
   uint32_t pieceBytes = 0;
@@ -89,10 +93,21 @@ private:
   bool hasOneCount() const {
     return plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
   }
+  bool hasRows() const { return plan.flags & COLL_PLAN_ROWS; }
+  /// Of a call: the count, or rows and their length, of *head.
+  bool hasCount(const coll_call &call) const {
+    if (!hasRows())
+      return call.count[0] == head->count;
+    return call.count[1] == head->row_elems &&
+           call.count[0] == head->count / head->row_elems;
+  }
   Status fillShape(const coll_call &call);
+  Status fillUnit(const coll_call &call);
+  Status describeLongRow(uint32_t dtype) const;
   Status fillSizes(const coll_call &call);
+  bool isForPackets() const;
   void cutIntoRounds(uint32_t dtype);
-  uint32_t bulkSlice(uint64_t message, uint32_t unitBytes) const;
+  uint32_t bulkSlice(uint64_t message, uint64_t unitBytes) const;
   Status fillScalars(const coll_call &call);
   Status fillBuffer(const coll_call &call, CallBuffer &buffer, coll_buf &result,
                     uint64_t &begin, uint64_t &end);
@@ -108,6 +123,8 @@ private:
   void sign(const coll_call &call);
 
   uint64_t elemsOf(const CallBuffer &buffer, uint32_t part) const {
+    if (buffer.kind == COLL_BUF_ROW)
+      return head->row_elems;
     return sizes[buffer.symbols[buffer.isUniform ? 0 : part]].elems;
   }
   uint64_t addressOf(uint32_t buffer, uint32_t part) const;

@@ -41,7 +41,7 @@ namespace coll {
 /// Most ranks of a communicator.
 inline constexpr int kMaxRanks = 65536;
 
-inline constexpr uint32_t kMaxSmallSlots = 64;
+inline constexpr uint32_t kMaxSmallSlots = COLL_MAX_SMALL_SLOTS;
 
 /// Sizes of the rings of a lane, the same on all its ranks.
 struct RingSizes {

@@ -228,8 +228,8 @@ Member::Member(const LanePlan &owner, const coll_class &cls, Lane &lane)
     : owner(owner), cls(cls), scratch(lane.scratch()), device(lane.device()),
       relocated(cls.nwords) {}
 
-/// Devices write no bulk slot past their caches, and small messages only in
-/// plans whose kernels can.
+/// Devices write no bulk slot past their caches.  Their small slots hold
+/// packets and nothing else: another kernel's payload could be taken for flags.
 StreamRules LanePlan::rulesOf(Lane &lane) const {
   StreamRules rules = lane.streamRules();
   if (!onDevice)
@@ -238,7 +238,8 @@ StreamRules LanePlan::rulesOf(Lane &lane) const {
   rules.pieceBytes = 0;
   for (const coll_device_kernel &kernel :
        std::span(source.device_kernels, source.ndevice_kernels))
-    rules.hasSmall &= (kernel.protocols & COLL_PROTOCOL_SMALL) != 0;
+    rules.hasSmall &= (kernel.protocols & COLL_PROTOCOL_LL) != 0;
+  rules.hasPackets = rules.hasSmall;
   return rules;
 }
 

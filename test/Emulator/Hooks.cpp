@@ -227,14 +227,15 @@ void emuReached(uint32_t differs) { machine->reached += differs; }
 namespace coll::emu {
 #define COLL_EMU_HOOK(name) {#name, reinterpret_cast<void *>(&name)}
 const Hook kHooks[] = {
-    COLL_EMU_HOOK(emuWeak),      COLL_EMU_HOOK(emuLoad),
-    COLL_EMU_HOOK(emuStore),     COLL_EMU_HOOK(emuModify),
-    COLL_EMU_HOOK(emuSwap),      COLL_EMU_HOOK(emuFence),
-    COLL_EMU_HOOK(emuBarrier),   COLL_EMU_HOOK(emuBarrierVotes),
-    COLL_EMU_HOOK(emuRegister),  COLL_EMU_HOOK(emuTime),
-    COLL_EMU_HOOK(emuPause),     COLL_EMU_HOOK(emuShared),
-    COLL_EMU_HOOK(emuExchange),  COLL_EMU_HOOK(emuShuffleLane),
-    COLL_EMU_HOOK(emuTrap),      COLL_EMU_HOOK(emuReached),
+    COLL_EMU_HOOK(emuWeak),     COLL_EMU_HOOK(emuLoad),
+    COLL_EMU_HOOK(emuStore),    COLL_EMU_HOOK(emuModify),
+    COLL_EMU_HOOK(emuSwap),     COLL_EMU_HOOK(emuFence),
+    COLL_EMU_HOOK(emuBarrier),  COLL_EMU_HOOK(emuBarrierVotes),
+    COLL_EMU_HOOK(emuRegister), COLL_EMU_HOOK(emuTime),
+    COLL_EMU_HOOK(emuPause),    COLL_EMU_HOOK(emuShared),
+    COLL_EMU_HOOK(emuExchange), COLL_EMU_HOOK(emuShuffleLane),
+    COLL_EMU_HOOK(emuTrap),     COLL_EMU_HOOK(emuReached),
+    COLL_EMU_HOOK(emuToFp8),    COLL_EMU_HOOK(emuFromFp8),
     COLL_EMU_HOOK(emuMulticast), {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

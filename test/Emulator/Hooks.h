@@ -90,6 +90,9 @@ void *emuShared(uint64_t offset);
 uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
                      uint32_t lane, uint32_t clamp, uint32_t site);
 uint32_t emuShuffleLane(uint32_t mode, uint32_t operand, uint32_t clamp);
+/// Two numbers of fp8 in the low half; f32 bits; two f16 (PTX's cvt).
+uint32_t emuToFp8(uint32_t isE5M2, uint32_t upper, uint32_t lower);
+uint32_t emuFromFp8(uint32_t isE5M2, uint32_t pair);
 /// A multimem instruction of 16 bytes, `data` being its registers.
 void emuMulticast(void *address, uint32_t *data, uint32_t operation,
                   uint32_t site);

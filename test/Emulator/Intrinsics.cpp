@@ -184,6 +184,27 @@ static Value *lowerFenceOf(HookBuilder &h, StringRef name) {
   return h.i32(0);
 }
 
+/// ff.to.FORMATx2.rn (upper, lower), FORMATx2.to.f16x2.rn (pair).
+static Value *lowerFp8(HookBuilder &h, CallInst *call, StringRef name) {
+  bool isFrom = name.consume_front("ff.to.");
+  uint32_t isE5M2 = name.consume_front("e5m2x2");
+  if (!isE5M2 && !name.consume_front("e4m3x2"))
+    return nullptr;
+  if (isFrom && name == ".rn")
+    return h.b.CreateTrunc(
+        h.call("emuToFp8", h.b.getInt32Ty(),
+               {h.i32(isE5M2),
+                h.b.CreateBitCast(call->getArgOperand(0), h.b.getInt32Ty()),
+                h.b.CreateBitCast(call->getArgOperand(1), h.b.getInt32Ty())}),
+        call->getType());
+  if (isFrom || name != ".to.f16x2.rn")
+    return nullptr;
+  Value *pair = h.b.CreateZExt(call->getArgOperand(0), h.b.getInt32Ty());
+  return h.b.CreateBitCast(
+      h.call("emuFromFp8", h.b.getInt32Ty(), {h.i32(isE5M2), pair}),
+      call->getType());
+}
+
 std::string lowerIntrinsic(CallInst *call, uint32_t site) {
   StringRef name = call->getCalledFunction()->getName();
   HookBuilder h(call, site);
@@ -225,6 +246,8 @@ std::string lowerIntrinsic(CallInst *call, uint32_t site) {
            "div.rn)";
   } else {
     result = lowerMath(h, call, name);
+    if (!result)
+      result = lowerFp8(h, call, name);
   }
   if (!result && !isKnown)
     return "an intrinsic that is not known here";

@@ -112,6 +112,45 @@ static bool dropFence(Instruction &inst, bool isDry) {
   return true;
 }
 
+/// An access to a packet: of what is not global memory by its type, others are
+/// relaxed, too (what the host is shown).
+static bool isPacket(const Instruction &inst) {
+  auto isRelaxed = [](auto *access) {
+    return access && access->getOrdering() == AtomicOrdering::Monotonic &&
+           access->getPointerAddressSpace() == 1;
+  };
+  return isRelaxed(dyn_cast<LoadInst>(&inst)) ||
+         isRelaxed(dyn_cast<StoreInst>(&inst));
+}
+
+static bool weakenPacket(Instruction &inst, bool isDry, const char *scope) {
+  if (!isPacket(inst))
+    return false;
+  if (isDry)
+    return true;
+  auto weaken = [&](auto *access) {
+    if (!access)
+      return;
+    if (scope)
+      access->setSyncScopeID(inst.getContext().getOrInsertSyncScopeID(scope));
+    else
+      access->setAtomic(AtomicOrdering::NotAtomic);
+  };
+  weaken(dyn_cast<LoadInst>(&inst));
+  weaken(dyn_cast<StoreInst>(&inst));
+  return true;
+}
+
+static bool dropCall(Instruction &inst, bool isDry, StringRef name) {
+  auto *call = dyn_cast<CallInst>(&inst);
+  if (!call || !call->getCalledFunction() ||
+      call->getCalledFunction()->getName() != name)
+    return false;
+  if (!isDry)
+    call->eraseFromParent();
+  return true;
+}
+
 static bool callsWait(const BasicBlock &block) {
   for (const Instruction &inst : block)
     if (auto *call = dyn_cast<CallInst>(&inst))
@@ -193,6 +232,14 @@ static const std::vector<Kind> &kinds() {
       {"release -> cta",
        [](Instruction &i, bool d) {
          return weakenStore(i, d, Ordering::Release, "block");
+       }},
+      {"packet -> weak",
+       [](Instruction &i, bool d) { return weakenPacket(i, d, nullptr); }},
+      {"packet.sys -> gpu",
+       [](Instruction &i, bool d) { return weakenPacket(i, d, "device"); }},
+      {"cleaning dropped",
+       [](Instruction &i, bool d) {
+         return dropCall(i, d, "coll_packet_clean");
        }},
       {"barrier dropped", dropBarrier},
       {"barrier with vote dropped", dropVote},

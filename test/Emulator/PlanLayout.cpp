@@ -31,6 +31,8 @@ std::string PlanLayout::build(const PlanCall &wanted, PlanMemory &source,
   for (uint32_t rank = 0; rank < call.ranks; ++rank)
     if (std::string error = buildBuffers(rank); !error.empty())
       return error;
+  if (std::string error = fillArguments(0u); !error.empty())
+    return error;
   showWindows();
   return "";
 }
@@ -115,6 +117,9 @@ void PlanLayout::buildEnds(uint32_t number) {
 void PlanLayout::connect() {
   const RingSizes &rings = call.rings;
   size_t stride = (rings.smallBytes + COLL_SMALL_HEAD + 63) / 64 * 64;
+  if (isDevice) // packets
+    stride = (2 * size_t(rings.smallBytes) + COLL_PACKET_ALIGN - 1) /
+             COLL_PACKET_ALIGN * COLL_PACKET_ALIGN;
   for (uint32_t sender = 0; sender < call.ranks; ++sender)
     for (auto &[id, send] : ranks[sender].sends) {
       auto [receiver, tag] = id;
@@ -221,7 +226,9 @@ std::string PlanLayout::buildBuffers(uint32_t number) {
       uint32_t symbol =
           rank.words[cls.size_stride ? word + part : cls.part_sizes + b];
       const coll_plan_size &size = table->sizes[symbol];
-      elems += size.kind == COLL_SIZE_CONST ? size.value : call.count;
+      elems += buf.kind == COLL_BUF_ROW       ? call.row
+               : size.kind == COLL_SIZE_CONST ? size.value
+                                              : elementsOf(call.count);
     }
     word += buf.parts;
     size_t bytes = elems * dtypeBytes(call.dtype);
@@ -234,11 +241,29 @@ std::string PlanLayout::buildBuffers(uint32_t number) {
       rank.inBytes.push_back(made ? bytes : 0);
     }
   }
+  return "";
+}
+
+/// What the call's first count stands for.
+size_t PlanLayout::elementsOf(size_t count) const {
+  return hasRows() ? count / call.row * call.row : count;
+}
+
+std::string PlanLayout::fillArguments(unsigned launch) {
+  size_t count = call.countOf(launch);
+  size_t counts[] = {hasRows() ? count / call.row : count, call.row};
+  for (PlanRank &rank : ranks)
+    if (std::string error = fillArguments(rank, counts); !error.empty())
+      return error;
+  return "";
+}
+
+std::string PlanLayout::fillArguments(PlanRank &rank, const size_t *counts) {
   coll_call launched = {};
   launched.in = rank.in.data();
   launched.out = rank.out.data();
   launched.arg = rank.arg.data();
-  launched.count = &call.count;
+  launched.count = counts;
   static const double scalars[COLL_MAX_SCALARS] = {2, 2, 2, 2};
   launched.scalar = scalars;
   static const int roots[COLL_MAX_LAUNCH] = {};

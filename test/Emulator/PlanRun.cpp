@@ -103,6 +103,8 @@ std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs) {
     return error;
   for (unsigned launch = 0; launch < call.launches; ++launch) {
     layout.fillInputs(launch);
+    if (std::string error = layout.fillArguments(launch); !error.empty())
+      return error;
     std::vector<std::thread> threads;
     for (PlanRank &rank : layout.ranks) {
       auto *signals = reinterpret_cast<char *>(rank.inst->signals);
@@ -208,7 +210,9 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
   for (unsigned launch = 0; launch < call.launches && error.empty(); ++launch) {
     if (!call.isBackToBack || launch == 0)
       layout.fillInputs(launch);
-    error = launchAll(machine, module, *kernel, layout);
+    error = layout.fillArguments(launch);
+    if (error.empty())
+      error = launchAll(machine, module, *kernel, layout);
     if (call.isBackToBack && launch + 1 < call.launches) {
       if (error.empty())
         error = useBuffers(machine, application, layout);

@@ -30,11 +30,19 @@ struct PlanCall {
   const coll_plan *plan = nullptr;
   uint32_t ranks = 0;
   size_t count = 0;
+  size_t row = 1; // elements of a row, of plans that cut by row
   coll_dtype dtype = COLL_F32;
   coll_op op = COLL_SUM;
   RingSizes rings;
   bool isSmall = false;  // small slots, if the plan may
   unsigned launches = 2; // one after another, on the same channels
+  /// Unless 0, only every so many launches have `count` elements, the others
+  /// `otherCount`.
+  unsigned period = 0;
+  size_t otherCount = 0;
+  size_t countOf(unsigned launch) const {
+    return period && launch % period ? otherCount : count;
+  }
   /// The host does not wait between launches, so that channels alone order
   /// what different ranks do; all get the first launch's inputs.
   bool isBackToBack = false;
@@ -77,6 +85,8 @@ public:
   std::string build(const PlanCall &call, PlanMemory &memory, bool isDevice);
   /// Fills the inputs for a launch; the same values for the same number.
   void fillInputs(unsigned launch);
+  /// The arguments of a launch.
+  std::string fillArguments(unsigned launch);
   /// What the outputs of all ranks hold.
   std::string outputs() const;
   /// coll_args for a rank's kernel, by value, `bytes` long.
@@ -93,6 +103,9 @@ private:
   void *makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes);
   void showWindows();
   void showMulticast();
+  std::string fillArguments(PlanRank &rank, const size_t *counts);
+  bool hasRows() const { return call.plan->flags & COLL_PLAN_ROWS; }
+  size_t elementsOf(size_t count) const;
 
   PlanCall call;
   const coll_plan_ranks *table = nullptr;

@@ -32,6 +32,8 @@ static cl::opt<std::string> planName(cl::Positional, cl::Required,
                                      cl::desc("PLAN"));
 static cl::opt<unsigned> ranks("ranks", cl::Required);
 static cl::opt<size_t> elements("count", cl::init(1000));
+static cl::opt<size_t> rowElements("row", cl::init(100),
+                                   cl::desc("of plans that cut by row"));
 static cl::list<std::string> dtypes("dtypes", cl::CommaSeparated);
 static cl::opt<std::string> opName("op", cl::init("sum"));
 static cl::opt<unsigned> seeds("seeds", cl::init(10));
@@ -48,7 +50,14 @@ static cl::opt<std::string> registered(
 static cl::opt<std::string>
     multicast("multicast", cl::ValueOptional,
               cl::desc("windows with multicast addresses: all, skewed"));
+static cl::opt<unsigned>
+    period("period",
+           cl::desc("only every so many launches have --count elements"));
+static cl::opt<size_t> otherElements("other-count",
+                                     cl::desc("elements of the others"));
 static cl::opt<bool> mutants("mutants");
+static cl::opt<std::string> mutantKind("mutant-kind",
+                                       cl::desc("only mutants of this kind"));
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
 static cl::opt<std::string> scoreName("score");
 
@@ -140,6 +149,13 @@ struct Way {
 static std::string makeWays(const PlanCall &call, std::vector<Way> &ways) {
   for (bool small : {false, true}) {
     Way way;
+    if (call.period) { // what is wrong may need other inputs to be seen
+      way.call = call;
+      if (std::string error = runOnHost(call, way.expected); !error.empty())
+        return error;
+      ways.push_back(std::move(way));
+      break;
+    }
     way.call = call;
     way.call.isSmall = small;
     way.call.isBackToBack = true;
@@ -193,6 +209,8 @@ static int runMutants(const PlanCall &call, const std::string &code) {
                                       "MISSED"};
   std::map<std::string, std::array<unsigned, 4>> byKind;
   std::array<unsigned, 4> total = {};
+  if (!mutantKind.empty())
+    erase_if(list, [](const Mutant &m) { return m.kind != mutantKind; });
   for (const Mutant &mutant : list) {
     unsigned verdict = unsigned(judge(mutant, ways));
     ++byKind[mutant.kind][verdict];
@@ -226,6 +244,9 @@ static int runAll(const coll_plan &plan) {
   call.plan = &plan;
   call.ranks = ranks;
   call.count = elements;
+  call.row = rowElements;
+  call.period = period;
+  call.otherCount = otherElements;
   call.rings.slotBytes = slotBytes;
   call.rings.slots = slots;
   call.isSmall = isSmall;

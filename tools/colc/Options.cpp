@@ -96,6 +96,11 @@ struct Flags {
       "embed-bitcode",
       cl::desc("put the LLVM IR of device code into the object, too"),
       cl::cat(category)};
+  cl::opt<unsigned> packetBits{
+      "packet-bits", cl::Hidden, cl::init(COLL_PACKET_BITS),
+      cl::desc("bits of a sequence number in the flags of packets: fewer than "
+               "the runtime takes, for tests"),
+      cl::cat(category)};
   cl::opt<DiagnosticFormat> diagnostics{
       "diagnostics-format", cl::desc("how diagnostics are printed:"),
       cl::init(DiagnosticFormat::Text), cl::cat(category),
@@ -160,6 +165,10 @@ static bool readTarget(const Flags &flags, Options &options) {
   options.host.arch = host.value_or(nativeArch());
   options.host.hasHost = host.has_value();
   options.embedBitcode = flags.embedBitcode;
+  options.host.packetBits = flags.packetBits;
+  constexpr unsigned fewest = 8; // half of 2^8 is more than a ring's slots
+  if (flags.packetBits < fewest || flags.packetBits > COLL_PACKET_BITS)
+    return fail("--packet-bits is not from 8 to 16");
   options.ptxas = flags.ptxas;
   bool isOfDevice = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
   if (isOfDevice && options.chips.size() != 1)

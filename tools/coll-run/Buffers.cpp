@@ -18,7 +18,10 @@ std::vector<BufferLayout> coll::layoutOf(const Row &row, Rank rank) {
     for (uint32_t p = 0; has && p < buffer.parts; ++p) {
       layout.firstElement.push_back(elements);
       elements = llvm::SaturatingAdd(
-          elements, elementsOf(*row.graph, buffer.sizeOf(rank, p), row.call));
+          elements,
+          buffer.kind == Buffer::RowArg
+              ? row.call.row
+              : elementsOf(*row.graph, buffer.sizeOf(rank, p), row.call));
     }
     layout.bytes =
         llvm::SaturatingMultiply<uint64_t>(elements, bytesOf(row.call.dtype));
@@ -29,6 +32,8 @@ std::vector<BufferLayout> coll::layoutOf(const Row &row, Rank rank) {
 
 std::vector<size_t> coll::countsOf(const Row &row, Rank rank) {
   const ChunkGraph &graph = *row.graph;
+  if (row.call.row)
+    return {row.call.count / row.call.row, row.call.row};
   if (graph.launchCounts.empty())
     return {row.call.count};
   if (graph.globalCounts)

@@ -69,6 +69,9 @@ struct Flags {
   cl::opt<std::string> counts{
       "counts", cl::desc("elements of a part, instead of -b -e -f"),
       cl::value_desc("list"), cl::cat(category)};
+  cl::opt<uint64_t> row{
+      "row", cl::desc("elements of a row, of schedules that cut by row (1024)"),
+      cl::init(1024), cl::value_desc("elements"), cl::cat(category)};
   cl::opt<std::string> isa{
       "isa",
       cl::desc("instruction set: v2, v3, v4 or aarch64 (the best there is)"),
@@ -375,6 +378,7 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.libraryDirs.assign(flags.includes.begin(), flags.includes.end());
   options.iterations = flags.iterations;
   options.warmup = flags.warmup;
+  options.row = flags.row;
   options.check = flags.check != 0;
   options.inPlaceOnly = flags.inPlace;
   options.registered = flags.registered;
@@ -383,6 +387,10 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.countBytes = flags.countBytes;
   options.seed = flags.seed;
   options.dumpDir = flags.dump;
+  if (options.row == 0) {
+    fail("--row 0: a row has elements");
+    return std::nullopt;
+  }
   if (flags.check > 1) {
     fail("-c " + llvm::Twine(flags.check) + ": not 0 or 1");
     return std::nullopt;

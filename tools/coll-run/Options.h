@@ -22,7 +22,9 @@ struct RunOptions {
   std::vector<std::string> libraryDirs;
   uint64_t minBytes = 8, maxBytes = 64 << 20, stepBytes = 0;
   uint64_t factor = 4;
-  std::vector<uint64_t> counts;     // elements of a part; empty: sizes in bytes
+  std::vector<uint64_t> counts; // elements of a part; empty: sizes in bytes
+  bool inBlocks = false;        // something is in mxe4m3: the plan says it
+  uint64_t row = 1024; // elements of a row, where a schedule cuts by row
   std::optional<lowering::Isa> isa; // empty: the best that this processor has
   uint64_t iterations = 0;          // 0: as many as make a row last a moment
   uint64_t warmup = 5;

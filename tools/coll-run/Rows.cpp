@@ -3,6 +3,7 @@
 
 #include "tools/coll-run/Rows.h"
 
+#include "lib/Support/BlockScale.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <set>
@@ -114,6 +115,11 @@ static Row makeRow(const ChunkGraph &graph, const RunOptions &options,
                    uint64_t elements, coll_dtype dtype, coll_op op) {
   Row row;
   row.graph = &graph;
+  if (graph.map.byRow) { // whole rows; shorter ones where there is less
+    row.call.row = std::max<uint64_t>(std::min(options.row, elements), 1);
+    elements -= elements % row.call.row;
+  }
+  row.call.unit = options.inBlocks ? blockElements : 0;
   row.elements = elements;
   row.bytes = elements * bytesOf(dtype) * mostParts(graph);
   row.launch.assign(graph.launchValues.begin(), graph.launchValues.end());

@@ -350,6 +350,7 @@ static int run(Session &session, RunOptions &options) {
   if (!plan)
     return 0;
   const Instance &instance = schedule->instances[0];
+  options.inBlocks = lowering::hasBlocks(plan->shapes);
   uint32_t numRanks = instance.members[0].numRanks();
   if (numRanks > maxRunRanks)
     return fail("a process for each rank, and more than " +

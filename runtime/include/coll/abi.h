@@ -13,7 +13,7 @@
  *              object        coll_plan and all it points to   (constant)
  *
  * All integers are little-endian. Sizes in bytes unless the name says
- * otherwise; a *unit* is 16 bytes of the launch's element type.
+ * otherwise; a *unit* is 16 bytes of the launch's element type, or one row.
  *===----------------------------------------------------------------------===*/
 #ifndef COLL_ABI_H
 #define COLL_ABI_H
@@ -28,10 +28,12 @@ extern "C" {
 #define COLL_ASSERT(cond) _Static_assert(cond, #cond)
 #endif
 
+enum { COLL_BLOCK_ELEMS = 32, COLL_BLOCKS_TOGETHER = 16 };
 enum {
   COLL_ABI = 3,
   COLL_UNIT_BYTES = 16,
   COLL_MAX_SLOTS = 8,
+  COLL_MAX_SMALL_SLOTS = 64,
   COLL_MAX_BUFS = 32,
   COLL_MAX_LAUNCH = 3,
   COLL_MAX_SCALARS = 4,
@@ -65,9 +67,9 @@ typedef struct coll_size {
   uint64_t elems;
   uint64_t units_q;
   uint32_t units_r;
-  uint32_t tail_bytes; /* bytes in the last unit of the part: 1..16, 0 when
-                          elems is 0 */
-  uint64_t units;      /* ceil(elems * elem_bytes / 16) */
+  uint32_t tail_bytes; /* bytes in the last unit of the part: 1..16, or a row;
+                          0 when elems is 0 */
+  uint64_t units;      /* ceil(elems * elem_bytes / unit_bytes) */
 } coll_size;
 
 enum {
@@ -98,8 +100,10 @@ typedef struct coll_args {
       slice_units; /* payload of one slot, in units of the launch's dtype */
   uint16_t nbufs, nsizes;
   uint32_t round_units; /* at most this much of a chunk's share per round */
-  uint64_t trace;
-  uint64_t nrounds; /* >= 1 */
+  uint32_t row_elems;   /* COLL_PLAN_ROWS: elements of a row, else 0 */
+  uint32_t unit_bytes;  /* what everything is cut into: COLL_UNIT_BYTES, or a
+                           row or a block of the launch's dtype */
+  uint64_t nrounds;     /* >= 1 */
   coll_buf bufs[];
 } coll_args;
 
@@ -194,13 +198,23 @@ typedef struct coll_end {
   uint32_t slot_bytes;
   uint16_t k, k_small;  /* powers of two, k at most COLL_MAX_SLOTS */
   uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes +
-                           COLL_SMALL_HEAD rounded up to 64 */
+                           COLL_SMALL_HEAD rounded up to 64, of packets twice
+                           small_bytes rounded up to COLL_PACKET_ALIGN */
   uint16_t peer, flags;
 } coll_end;
 enum {
   COLL_SMALL_HEAD = 8
 }; /* a small slot: the flag word (seq << 16 | sig16), then the payload,
       contiguous */
+
+/* On devices a small slot is packets (LL): words of eight bytes, each four
+ * bytes of payload (the low half) and a flag of 32 bits, (seq mod 2^16) << 16 |
+ * sig16, written and read whole. Nothing else orders them. So that no flag of
+ * 2^16 messages ago is taken for a new one, the sender writes whole slots,
+ * whatever the message's length, when the low COLL_PACKET_BITS - 1 bits of seq
+ * are at least 2^(COLL_PACKET_BITS - 1) - COLL_MAX_SMALL_SLOTS, and says so in
+ * coll_ring_line.cleaned; the receiver of such a message waits for that. */
+enum { COLL_PACKET_BITS = 16, COLL_PACKET_ALIGN = 128 };
 
 /* One line, written by the owning block alone. */
 typedef struct coll_seq {
@@ -218,7 +232,8 @@ typedef struct coll_ring_line {
   uint64_t avail; /* 2 * launches, + 1 if avail_win and avail_sig stand here */
   uint64_t avail_win; /* coll_buf.win of what gets come from */
   uint64_t avail_sig;
-  uint64_t pad[7];
+  uint64_t cleaned; /* packets: seq of the last message that filled its slot */
+  uint64_t pad[6];
 } coll_ring_line;
 
 /* In the sender's memory, written by the receiver. */
@@ -429,8 +444,13 @@ typedef struct coll_device_kernel {
   uint32_t pad;
   const char *symbol;
 } coll_device_kernel;
-/* Bulk slots; small slots (COLL_ARGS_SMALL), as a host's. */
-enum { COLL_PROTOCOL_SIMPLE = 1, COLL_PROTOCOL_SMALL = 2 };
+/* Bulk slots; small slots (COLL_ARGS_SMALL) as a host's, which no device's lane
+ * has; small slots of packets. */
+enum {
+  COLL_PROTOCOL_SIMPLE = 1,
+  COLL_PROTOCOL_SMALL = 2,
+  COLL_PROTOCOL_LL = 4
+};
 enum { COLL_MAX_PARAM_BYTES = 4096 };
 
 typedef struct coll_plan {
@@ -453,12 +473,23 @@ typedef struct coll_plan {
   uint32_t nimages, ndevice_kernels;
 } coll_plan;
 enum {
+  /* The call's count[] is {rows, elements of a row}, and a row is a unit: it
+     lies in one chunk, share, round and slot. Buffers of COLL_BUF_ROW have one
+     row. */
+  COLL_PLAN_ROWS = 2,
+  /* Elements are stored or sent in blocks of 32 with a scale: a block of the
+     launch's dtype is a unit, and 16 of them lie together, so that slices but
+     for a piece's last begin at multiples of 16 units. */
+  COLL_PLAN_BLOCKS = 4,
+  /* `protocol ll`: on devices messages are packets while the call's bytes are
+     below sizes_hi, in several slots where one is not enough. */
+  COLL_PLAN_LL = 8,
   COLL_PLAN_VCOUNTS = 1
-}; /* counts come from a launch array: the small protocol is never chosen by
-      count, and what the launch signature leaves out is compared message by
-      message. A message carries sig + (elems * COLL_SIZE_HASH >> 32), elems
-      being the size of the part it is cut from, and a share without elements
-      is one empty message of the first round. */
+}; /* VCOUNTS: counts come from a launch array: the small protocol is never
+      chosen by count, and what the launch signature leaves out is compared
+      message by message. A message carries sig + (elems * COLL_SIZE_HASH >>
+      32), elems being the size of the part it is cut from, and a share without
+      elements is one empty message of the first round. */
 #define COLL_SIZE_HASH UINT64_C(0x9e3779b97f4a7c15)
 
 COLL_ASSERT(sizeof(coll_buf) == 32);

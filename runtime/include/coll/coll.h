@@ -200,7 +200,9 @@ typedef struct {
   void *const *out;
   const void *const *arg; /* row and elem arguments */
   const size_t *count;    /* count[0]; or of `launch n[...]` the entries that
-                             this rank is given, in C order */
+                             this rank is given, in C order; of a schedule that
+                             cuts `by row` the rows of a part, and the elements
+                             of a row */
   const size_t *const *displ; /* per buffer, ins then outs: the first element of
                                  each part; NULL: parts lie one by one */
   const double *scalar;       /* scalar arguments, then PREMUL_SUM's factor */

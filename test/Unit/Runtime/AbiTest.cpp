@@ -34,7 +34,8 @@ TEST(Abi, Arguments) {
   EXPECT_AT(coll_args, nbufs, 104);
   EXPECT_AT(coll_args, nsizes, 106);
   EXPECT_AT(coll_args, round_units, 108);
-  EXPECT_AT(coll_args, trace, 112);
+  EXPECT_AT(coll_args, row_elems, 112);
+  EXPECT_AT(coll_args, unit_bytes, 116);
   EXPECT_AT(coll_args, nrounds, 120);
   EXPECT_AT(coll_args, bufs, 128);
   EXPECT_AT(coll_buf, ptr, 0);
@@ -117,6 +118,7 @@ TEST(Abi, Channels) {
   EXPECT_AT(coll_ring_line, avail, 48);
   EXPECT_AT(coll_ring_line, avail_win, 56);
   EXPECT_AT(coll_ring_line, avail_sig, 64);
+  EXPECT_AT(coll_ring_line, cleaned, 72);
   EXPECT_AT(coll_credit_line, head, 0);
   EXPECT_AT(coll_credit_line, small_head, 8);
   EXPECT_AT(coll_credit_line, rtr, 16);

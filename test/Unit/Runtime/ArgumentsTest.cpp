@@ -135,6 +135,32 @@ TEST(Arguments, CountsAreCutIntoUnitsAndChunks) {
   }
 }
 
+TEST(Arguments, RowsAndBlocksAreUnits) {
+  Fixture f(ringAllreduce(4));
+  f.plan.change().flags |= COLL_PLAN_ROWS;
+  auto fill = [&](size_t rows, size_t row) {
+    Call made = ringCall(0);
+    size_t counts[] = {rows, row};
+    coll_call call = *static_cast<const coll_call *>(made);
+    call.count = counts;
+    return f.fill(&call);
+  };
+  ASSERT_TRUE(fill(7, 101).isOk());
+  EXPECT_EQ(f.args().count, 707u);
+  EXPECT_EQ(f.args().unit_bytes, 404u);
+  EXPECT_EQ(f.size(0).units, 7u);
+  EXPECT_EQ(f.args().slice_units, 2048 / 404u);
+  ASSERT_TRUE(fill(101, 7).isOk()) << "as many elements, but other rows";
+  EXPECT_EQ(f.args().unit_bytes, 28u);
+  EXPECT_EQ(fill(1, 0).code(), COLL_INVALID);
+  EXPECT_EQ(fill(1, 16385).code(), COLL_INVALID) << "fits no slot";
+  f.plan.change().flags = COLL_PLAN_BLOCKS;
+  ASSERT_TRUE(f.fill(ringCall(1000)).isOk());
+  EXPECT_EQ(f.size(0).units, 32u);
+  EXPECT_EQ(f.args().tail_bytes, 32u);
+  EXPECT_EQ(f.args().slice_units % 16, 0u);
+}
+
 TEST(Arguments, SizesBeyond32Bits) {
   Fixture f(ringAllreduce(4));
   const size_t count = (size_t(1) << 40) + 1;
@@ -169,6 +195,36 @@ TEST(Arguments, SmallRingsWhenEveryMessageFitsASlot) {
   Fixture g(picky, 0, few);
   ASSERT_TRUE(g.fill(ringCall(4)).isOk());
   EXPECT_FALSE(g.isSmall()) << "fewer slots than the program was verified with";
+}
+
+/// `protocol ll` on a device: small slots for calls below the end of `sizes`,
+/// in as many slices as the program was verified with.
+TEST(Arguments, PacketsTakeSeveralSlots) {
+  StreamRules device, host;
+  device.hasPackets = true;
+  Schedule ring = ringAllreduce(4, 1, 8192); // two slots a round
+  ring.sizesHigh = 64 << 10;
+  Fixture f(ring, 0, {}, device);
+  Fixture g(ring, 0, {}, host);
+  ASSERT_TRUE(f.fill(ringCall(4 * 512 + 1)).isOk());
+  EXPECT_FALSE(f.isSmall()) << "the schedule does not ask for them";
+  f.plan.change().flags |= COLL_PLAN_LL;
+  g.plan.change().flags |= COLL_PLAN_LL;
+  ASSERT_TRUE(f.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_TRUE(f.isSmall());
+  EXPECT_EQ(f.args().slice_units, 128u);
+  EXPECT_EQ(f.args().round_units, 256u) << "two small slots";
+  EXPECT_EQ(f.args().nrounds, 4u);
+  ASSERT_TRUE(f.fill(ringCall(16 << 10)).isOk());
+  EXPECT_FALSE(f.isSmall()) << "64 KiB are not below 64 KiB";
+  ASSERT_TRUE(g.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_FALSE(g.isSmall()) << "on a host";
+  RingSizes few;
+  few.smallSlots = 2;
+  Fixture h(ring, 0, few, device);
+  h.plan.change().flags |= COLL_PLAN_LL;
+  ASSERT_TRUE(h.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_FALSE(h.isSmall()) << "fewer slots than the program was verified with";
 }
 
 TEST(Arguments, CountsOfEachRankNeverChooseSmallRings) {

@@ -32,7 +32,7 @@ struct Number {
 /// Which formats hold which others, by their bits of exponent and mantissa.
 inline bool holds(ElemType wide, ElemType narrow) {
   if (wide == narrow)
-    return wide != ElemType::MXE4M3;
+    return true;
   if (narrow == ElemType::T)
     return wide == ElemType::Accum;
   auto bits = [](ElemType t) {

@@ -1,0 +1,119 @@
+//===- StepPackets.cpp - A step whose messages are packets ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The same slices as with slots that are published, on devices. Thread 0 waits
+// for credits only and leaves each channel's slot and tag to the others; they
+// wait for the packets that they need and write those that they have made. The
+// barrier at the end is also a vote, since any thread may have given up.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Lowering/StepEmitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace coll::lowering {
+using namespace mlir;
+
+/// In launches with small messages, the whole step. Code for the others goes
+/// behind it. Small messages do not go direct.
+void StepEmitter::packetSlices() {
+  auto hasChannel = [](const std::vector<PortShape> &ports) {
+    return llvm::any_of(ports, [](const PortShape &p) {
+      return p.place == PortShape::Channel || p.place == PortShape::Either;
+    });
+  };
+  // Where counts are each rank's own no launch is small.
+  if (!machine.packets().bits || variant.vectorCounts ||
+      (!hasChannel(shape.sources) && !hasChannel(shape.sinks)))
+    return;
+  Block *small = b.newBlock(), *bulk = b.newBlock();
+  b.branchIf(hasFlag(COLL_ARGS_SMALL), small, bulk);
+  b.startBlock(small);
+  StepShape whole = shape;
+  for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks})
+    for (PortShape &port : *side) {
+      port.direct = Port::None;
+      port.drops = false;
+    }
+  shape.gathers = shape.spreads = false;
+  inPackets = true;
+  slices();
+  inPackets = false;
+  shape = std::move(whole);
+  b.startBlock(bulk);
+}
+
+/// Of a port that has been put. A token is waited for here: all of the block
+/// comes behind it.
+void StepEmitter::putTag(PortSet &ports, const PortShape &p, Value port,
+                         Value index, unsigned number, bool sink, Value slot) {
+  auto tagOf = [&]() -> Value {
+    return func::CallOp::create(b, primitives.packetTag,
+                                ValueRange{endOf(port, sink), sig})
+        .getResult(0);
+  };
+  Value tag = b.cst(0);
+  if (p.place == PortShape::Channel) {
+    tag = tagOf();
+  } else if (p.place == PortShape::Either) {
+    auto ifOp = scf::IfOp::create(b, TypeRange{b.i64()}, isChannel(port), true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOp.thenBlock());
+    scf::YieldOp::create(b, ValueRange{tagOf()});
+    b.setInsertionPointToStart(ifOp.elseBlock());
+    scf::YieldOp::create(b, ValueRange{tag});
+    tag = ifOp.getResult(0);
+  }
+  ports.putTag(sink, number, index, tag);
+  if (!shape.token || sink)
+    return;
+  forChannels(p, port, [&] {
+    Value rc =
+        func::CallOp::create(b, primitives.tokenWait,
+                             ValueRange{inst, block, slot, tag, progress})
+            .getResult(0);
+    Block *go = b.newBlock();
+    b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
+    b.startBlock(go);
+  });
+}
+
+/// What lies between acquiring and releasing; whether this thread has failed.
+Value StepEmitter::packetTile(TileOperands &tile) {
+  tile.inst = inst;
+  tile.block = b.trunc(block, b.i32());
+  tile.progress = progress;
+  tile.packetWait = primitives.packetWait;
+  Value failed = b.cst(0, b.i1());
+  if (!shape.token)
+    failed = machine.packetLoops(b, shape, variant, functions, tile);
+  cleanSlots(tile, failed);
+  return failed;
+}
+
+/// Once in many messages: the rest of the slots that are sent.
+void StepEmitter::cleanSlots(const TileOperands &tile, Value failed) {
+  if (shape.sinks.empty())
+    return;
+  Value isDue = b.ne(b.and_(tile.pointerBits, b.cst(kTagClean)), b.cst(0));
+  Block *clean = b.newBlock(), *after = b.newBlock();
+  b.branchIf(b.and_(isDue, b.eq(failed, b.cst(0, b.i1()))), clean, after);
+  b.startBlock(clean);
+  forEachPort(true, [&](Value port, Value, unsigned i) {
+    const PortShape &p = shape.sinks[i];
+    forChannels(p, port, [&] {
+      Value words = b.cst(1);
+      if (!shape.token) {
+        Value payload = b.mul(tile.elements, b.cst(bytesOfType(p.type)));
+        words = b.lshr(b.add(payload, b.cst(3)), b.cst(2));
+      }
+      func::CallOp::create(b, primitives.packetClean,
+                           ValueRange{endOf(port, true), words, sig});
+    });
+  });
+  b.branch(after);
+  b.startBlock(after);
+}
+
+} // namespace coll::lowering

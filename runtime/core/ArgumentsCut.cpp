@@ -1,0 +1,162 @@
+//===- ArgumentsCut.cpp - Units, sizes, rounds and slices -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What everything is cut into is a unit: 16 bytes, or a row, or a block of
+// elements with one scale. A size symbol is so many units, which chunks share;
+// a round has at most so many of a chunk's share, a slice what a slot holds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Arguments.h"
+
+#include <algorithm>
+
+namespace coll {
+
+static uint64_t ceilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+/// What everything is cut into. A row is at most as long as a slot can be.
+Status Arguments::fillUnit(const coll_call &call) {
+  head->unit_bytes = plan.flags & COLL_PLAN_BLOCKS
+                         ? COLL_BLOCK_ELEMS * head->elem_bytes
+                         : uint32_t(COLL_UNIT_BYTES);
+  if (!hasRows())
+    return Status::ok();
+  if (!call.count)
+    return Status::error(COLL_INVALID, "coll_call.count is NULL");
+  uint64_t elems = call.count[1];
+  if (elems == 0 || elems > COLL_MAX_SLOT_BYTES / head->elem_bytes)
+    return Status::error(COLL_INVALID,
+                         "coll_call.count[1], the elements of a row, is %llu",
+                         (unsigned long long)elems);
+  head->row_elems = uint32_t(elems);
+  head->unit_bytes = head->row_elems * head->elem_bytes;
+  return Status::ok();
+}
+
+Status Arguments::fillSizes(const coll_call &call) {
+  uint32_t elemBytes = head->elem_bytes;
+  bool isVector = plan.flags & COLL_PLAN_VCOUNTS;
+  bool needsCounts = isVector ? cls.ngiven != 0 : plan.ncounts != 0;
+  if (needsCounts && !call.count)
+    return Status::error(COLL_INVALID, "coll_call.count is NULL");
+  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
+    const coll_plan_size &source = ranks.sizes[s];
+    coll_size &size = sizes[s];
+    int32_t given = isVector ? givenOf[s] : int32_t(source.index);
+    uint64_t count = source.kind == COLL_SIZE_CONST ? source.value
+                     : given >= 0                   ? call.count[given]
+                                                    : 0;
+    uint64_t countBytes = elemBytes;
+    if (hasRows() && source.kind == COLL_SIZE_COUNT)
+      countBytes = head->unit_bytes;
+    if (count > maxBufferBytes / countBytes)
+      return Status::error(COLL_INVALID,
+                           "count %llu is out of range: %llu bytes each are "
+                           "more than memory can hold",
+                           (unsigned long long)count,
+                           (unsigned long long)countBytes);
+    uint64_t bytes = count * countBytes;
+    size.elems = bytes / elemBytes;
+    size.units = ceilDiv(bytes, head->unit_bytes);
+    size.units_q = size.units / source.chunks;
+    size.units_r = uint32_t(size.units % source.chunks);
+    size.tail_bytes =
+        bytes ? uint32_t(bytes - (size.units - 1) * head->unit_bytes) : 0;
+  }
+  return Status::ok();
+}
+
+/// The payload of bulk slots, in units.  A message of few slots goes in four
+/// pieces, so that its receiver begins early (64 KiB: a quarter less time).
+uint32_t Arguments::bulkSlice(uint64_t message, uint64_t unitBytes) const {
+  constexpr uint32_t pieces = 4, multiple = 64;
+  const uint32_t slot = uint32_t(rings.slotBytes / unitBytes);
+  // Of vector counts not all ranks know what the largest message is; rows and
+  // blocks are units of other sizes.
+  constexpr uint32_t whole =
+      COLL_PLAN_VCOUNTS | COLL_PLAN_ROWS | COLL_PLAN_BLOCKS;
+  if (streams.pieceBytes == 0 || plan.flags & whole)
+    return slot;
+  uint64_t piece = ceilDiv(ceilDiv(message, pieces), multiple) * multiple;
+  return uint32_t(std::min<uint64_t>(
+      slot, std::max<uint64_t>(piece, streams.pieceBytes / unitBytes)));
+}
+
+/// `protocol ll`: on devices messages of any length are packets, while the
+/// call's bytes are what the plan is for.  Parts and sizes are the same on all
+/// ranks.
+bool Arguments::isForPackets() const {
+  if (!streams.hasPackets || !(plan.flags & COLL_PLAN_LL))
+    return false;
+  uint64_t parts = 1, elems = 0;
+  for (uint32_t b = 0; b != plan.nbufs; ++b)
+    parts = std::max<uint64_t>(parts, ranks.bufs[b].parts);
+  for (const coll_size &size : sizes)
+    elems = std::max(elems, size.elems);
+  uint64_t end = plan.sizes_hi ? plan.sizes_hi : UINT64_MAX, bytes;
+  return !__builtin_mul_overflow(parts, elems, &bytes) &&
+         !__builtin_mul_overflow(bytes, head->elem_bytes, &bytes) &&
+         bytes < end;
+}
+
+/// Chooses the rings and cuts shares into rounds and slices.
+///
+/// The program has been verified for messages of at most so many slices a
+/// round.  Where slots are smaller than the compiler took them to be, or a wide
+/// storage type makes units take more of a slot, rounds shrink.
+void Arguments::cutIntoRounds(uint32_t dtype) {
+  uint64_t unitBytes = uint64_t(head->unit_bytes) * storageScale(ranks, dtype);
+  uint32_t smallUnits = uint32_t(rings.smallBytes / unitBytes);
+  if (plan.flags & COLL_PLAN_BLOCKS)
+    smallUnits -= smallUnits % COLL_BLOCKS_TOGETHER;
+  uint64_t maxShare = 0, maxMessage = 0;
+  for (uint32_t s = 0; s != ranks.nsizes; ++s) {
+    uint64_t chunk = sizes[s].units_q + (sizes[s].units_r != 0);
+    uint64_t share = ceilDiv(chunk, ranks.instances);
+    maxShare = std::max(maxShare, share);
+    maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
+  }
+  VerifiedRings verified = verifiedRings(ranks);
+  // A message of several slices needs as many slots as bulk ones.
+  bool fitsOne =
+      maxMessage <= smallUnits && rings.smallSlots >= verified.smallSlots;
+  bool fitsSeveral = rings.smallSlots >= verified.slots && isForPackets();
+  bool isSmall = !isBulk && streams.hasSmall && smallUnits != 0 &&
+                 !(plan.flags & COLL_PLAN_VCOUNTS) && (fitsOne || fitsSeveral);
+  head->slice_units = isSmall ? smallUnits : bulkSlice(maxMessage, unitBytes);
+  if (plan.flags & COLL_PLAN_BLOCKS)
+    head->slice_units -= head->slice_units % COLL_BLOCKS_TOGETHER;
+  head->round_units = uint32_t(std::min<uint64_t>(
+      uint64_t(ranks.round_units) * COLL_UNIT_BYTES / head->unit_bytes,
+      uint64_t(verified.slices) * std::max(head->slice_units, 1u)));
+  // Of blocks, which may be longer than the rounds that `map` asks for.
+  if (!hasRows())
+    head->round_units = std::max(head->round_units, 1u);
+  head->nrounds =
+      std::max<uint64_t>(ceilDiv(maxShare, std::max(head->round_units, 1u)), 1);
+  if (isSmall)
+    head->flags |= COLL_ARGS_SMALL;
+  else if (streams.isOn)
+    head->flags |= COLL_ARGS_STREAM_SLOTS;
+}
+
+/// A row that fits no slot, or not what a round may have.
+Status Arguments::describeLongRow(uint32_t dtype) const {
+  uint64_t bytes = uint64_t(head->unit_bytes) * storageScale(ranks, dtype);
+  uint64_t round = uint64_t(ranks.round_units) * COLL_UNIT_BYTES;
+  if (head->slice_units == 0)
+    return Status::error(
+        COLL_INVALID,
+        "a row of %u elements takes %llu bytes of a slot, and slots of plan "
+        "'%s' have %u: set COLL_SLOT_BYTES",
+        head->row_elems, (unsigned long long)bytes, plan.name, rings.slotBytes);
+  return Status::error(COLL_INVALID,
+                       "a row of %u elements has %u bytes, and a round of plan "
+                       "'%s' has at most %llu: compile it with a longer map "
+                       "{ round n }",
+                       head->row_elems, head->unit_bytes, plan.name,
+                       (unsigned long long)round);
+}
+
+} // namespace coll
