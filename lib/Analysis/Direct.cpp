@@ -48,6 +48,7 @@ private:
            member.buffers[port.loc.buffer].kind == kind &&
            port.type == ElemType::T;
   }
+  uint32_t ownCopies(const RankProgram &program) const;
   void prefer();
   void keepToOneBuffer();
   bool takeBack(const std::vector<DirectError> &errors);
@@ -144,9 +145,25 @@ bool Chooser::collect() {
   return true;
 }
 
-/// What may be either is got where the sender has more of it than the receiver.
+/// How often a rank copies memory of its own.
+uint32_t Chooser::ownCopies(const RankProgram &program) const {
+  uint32_t copies = 0;
+  for (const BlockProgram &block : program.blocks)
+    for (const Step &step : block.steps)
+      for (uint32_t p = step.firstPort + 1;
+           p <= step.firstPort + step.numSinks && step.numSources == 1 &&
+           program.ports[step.firstPort].kind == Port::Load;
+           ++p)
+        copies += program.ports[p].kind == Port::Store;
+  return copies;
+}
+
+/// What may be either is got where the sender has more to move, of its own too,
+/// than the receiver.
 void Chooser::prefer() {
   std::vector<uint32_t> sent(programs.numRanks()), received(sent);
+  for (Rank rank = 0; rank < programs.numRanks(); ++rank)
+    sent[rank] = received[rank] = ownCopies(member.outOfPlace[rank]);
   for (const Candidate &candidate : candidates)
     if (candidate.put && candidate.get) {
       ++sent[candidate.id.from];

@@ -12,9 +12,9 @@
 // sends the sum to all) becomes gets of inputs and puts into outputs. Where a
 // message may be either, no byte is saved by one or the other; it is put, since
 // a get keeps its sender in the launch until all have read, unless that would
-// make a rank store more messages than any receiver of them loads: the root of
-// a broadcast would store for all, one after the other, what all can load at
-// the same time.
+// make a rank move more than any receiver of its messages, copies of its own
+// memory counted: the root of a broadcast would store for all, one after the
+// other, what all can load at the same time, while it copies its own part.
 //
 // First all that by its two steps could go direct is marked, then what
 // checkDirect does not let pass is taken back, until it has nothing to say.

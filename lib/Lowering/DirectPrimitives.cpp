@@ -26,6 +26,12 @@
 // at every message. An owner without a window may be launches ahead: then the
 // word is larger, which says ring as well, and the window is not looked at.
 //
+// A window that is not mapped here is one that only the kernel reaches (number
+// 0, the peer's address), or an error: either is the runtime's affair
+// (runtime/core/DirectMove.cpp). It gives memory to load from or to store to
+// instead; what was stored there is brought over where the message is
+// published.
+//
 //===----------------------------------------------------------------------===//
 
 #include "lib/Lowering/Primitives.h"
@@ -42,15 +48,20 @@ namespace {
 struct Handshake {
   uint64_t line, word, win, sig;
   unsigned state; // of who waits for it
+  uint32_t how;
 };
-constexpr Handshake kPut{
-    offsetof(coll_end, credit), offsetof(coll_credit_line, rtr),
-    offsetof(coll_credit_line, rtr_win), offsetof(coll_credit_line, rtr_sig),
-    COLL_STATE_WAIT_CREDIT};
-constexpr Handshake kGet{
-    offsetof(coll_end, line), offsetof(coll_ring_line, avail),
-    offsetof(coll_ring_line, avail_win), offsetof(coll_ring_line, avail_sig),
-    COLL_STATE_WAIT_DATA};
+constexpr Handshake kPut{offsetof(coll_end, credit),
+                         offsetof(coll_credit_line, rtr),
+                         offsetof(coll_credit_line, rtr_win),
+                         offsetof(coll_credit_line, rtr_sig),
+                         COLL_STATE_WAIT_CREDIT,
+                         COLL_DIRECT_PUT};
+constexpr Handshake kGet{offsetof(coll_end, line),
+                         offsetof(coll_ring_line, avail),
+                         offsetof(coll_ring_line, avail_win),
+                         offsetof(coll_ring_line, avail_sig),
+                         COLL_STATE_WAIT_DATA,
+                         COLL_DIRECT_GET};
 
 class DirectBuilder {
 public:
@@ -60,6 +71,7 @@ public:
   func::FuncOp acquire(StringRef name, const Handshake &h,
                        func::FuncOp fallback);
   func::FuncOp getRelease();
+  func::FuncOp isRemote();
   func::FuncOp putPublish();
   func::FuncOp putWait();
   func::FuncOp getDone();
@@ -95,10 +107,11 @@ private:
   }
   void waitFunction(Value inst, Value block, Value word, Value least,
                     Value position);
-  void ringUnlessDirect(Value args, Value end, const Handshake &h,
-                        Block *direct, llvm::function_ref<void()> ring);
-  Value windowAddress(Value inst, Value block, Value end, Value progress,
-                      Value win, Value offset, Value bytes);
+  void branchIfDirect(Value end, const Handshake &h, Block *direct,
+                      Block *ring);
+  Value window(Value inst, Value end, Value id);
+  void windowAddress(const Handshake &h, Value inst, Value block, Value end,
+                     Value progress, Value win, Value offset, Value bytes);
 
   Builder b;
   ModuleOp module;
@@ -169,30 +182,46 @@ func::FuncOp DirectBuilder::open(StringRef name, const Handshake &h) {
   return fn;
 }
 
-/// Base of the window and `offset`, when all `bytes` lie in it.
-Value DirectBuilder::windowAddress(Value inst, Value block, Value end,
-                                   Value progress, Value win, Value offset,
-                                   Value bytes) {
+/// The entry of window `id` of the peer.
+Value DirectBuilder::window(Value inst, Value end, Value id) {
+  Value index = b.add(b.mul(id, b.field32(inst, offsetof(coll_inst, nranks))),
+                      b.field16(end, offsetof(coll_end, peer)));
+  return b.at(b.pointerField(inst, offsetof(coll_inst, wins)),
+              b.mul(index, b.cst(sizeof(coll_window))));
+}
+
+/// Returns base of the window and `offset`, when all `bytes` lie in it, else
+/// what the runtime has instead.
+void DirectBuilder::windowAddress(const Handshake &h, Value inst, Value block,
+                                  Value end, Value progress, Value win,
+                                  Value offset, Value bytes) {
   Value id = b.lshr(win, b.cst(48));
   Value at = b.add(b.and_(win, b.cst((uint64_t(1) << 48) - 1)), offset);
   Block *known = b.newBlock(), *good = b.newBlock(), *bad = b.newBlock();
   b.branchIf(b.ult(id, b.cst(COLL_MAX_WINDOWS)), known, bad);
   b.startBlock(known);
-  Value index = b.add(b.mul(id, b.field32(inst, offsetof(coll_inst, nranks))),
-                      b.field16(end, offsetof(coll_end, peer)));
-  Value window = b.at(b.pointerField(inst, offsetof(coll_inst, wins)),
-                      b.mul(index, b.cst(sizeof(coll_window))));
-  Value base = b.field(b.i64(), window, offsetof(coll_window, base));
-  Value size = b.field(b.i64(), window, offsetof(coll_window, bytes));
+  Value entry = window(inst, end, id);
+  Value base = b.field(b.i64(), entry, offsetof(coll_window, base));
+  Value size = b.field(b.i64(), entry, offsetof(coll_window, bytes));
   Value fits = b.and_(b.uge(size, at), b.uge(b.sub(size, at), bytes));
-  b.branchIf(b.and_(fits, b.ne(base, b.cst(0))), good, bad);
+  b.branchIf(b.and_(fits, b.ne(size, b.cst(0))), good, bad);
   b.startBlock(bad);
-  func::CallOp::create(
-      b, p.badWindow,
-      ValueRange{inst, block, position(progress, COLL_STATE_IDLE, end), win});
-  leaveNull();
+  if (p.window) {
+    Value other =
+        func::CallOp::create(b, p.window,
+                             ValueRange{inst, block, end, progress, win, offset,
+                                        bytes, b.cst(h.how, b.i32())})
+            .getResult(0);
+    func::ReturnOp::create(b, ValueRange{other});
+  } else {
+    func::CallOp::create(
+        b, p.badWindow,
+        ValueRange{inst, block, position(progress, COLL_STATE_IDLE, end), win});
+    leaveNull();
+  }
   b.startBlock(good);
-  return LLVM::IntToPtrOp::create(b, b.ptr(), b.add(base, at));
+  Value address = LLVM::IntToPtrOp::create(b, b.ptr(), b.add(base, at));
+  func::ReturnOp::create(b, ValueRange{address});
 }
 
 func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
@@ -235,57 +264,93 @@ func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
                                   launch, theirs});
   leaveNull();
   b.startBlock(direct);
-  func::ReturnOp::create(b, ValueRange{windowAddress(inst, block, end, progress,
-                                                     win, offset, bytes)});
+  windowAddress(h, inst, block, end, progress, win, offset, bytes);
   return fn;
 }
 
-/// Branches to `direct` if the peer has posted a window for this launch. It has
-/// posted what it has: acquire would say no more.
-void DirectBuilder::ringUnlessDirect(Value args, Value end, const Handshake &h,
-                                     Block *direct,
-                                     llvm::function_ref<void()> ring) {
-  Block *bulk = b.newBlock(), *slots = b.newBlock();
-  b.branchIf(isBulk(args), bulk, slots);
-  b.startBlock(bulk);
+/// Branches to `direct` if the peer has posted a window for this launch, else
+/// to `ring`. It has posted what it has: acquire would say no more.
+void DirectBuilder::branchIfDirect(Value end, const Handshake &h, Block *direct,
+                                   Block *ring) {
   Value word = b.field(b.i64(), b.pointerField(end, h.line), h.word,
                        Ordering::monotonic);
-  b.branchIf(b.eq(word, withWindow(end)), direct, slots);
-  b.startBlock(slots);
-  ring();
-  func::ReturnOp::create(b);
+  b.branchIf(b.eq(word, withWindow(end)), direct, ring);
 }
 
 func::FuncOp DirectBuilder::getRelease() {
   func::FuncOp fn =
       beginFunction(b, module, "coll_get_release", {b.ptr(), b.ptr()}, {});
   Value args = fn.getArgument(0), end = fn.getArgument(1);
-  Block *direct = b.newBlock();
-  ringUnlessDirect(args, end, kGet, direct, [&] {
-    func::CallOp::create(b, p.recvRelease, ValueRange{args, end});
-  });
+  Block *bulk = b.newBlock(), *direct = b.newBlock(), *ring = b.newBlock();
+  b.branchIf(isBulk(args), bulk, ring);
+  b.startBlock(bulk);
+  branchIfDirect(end, kGet, direct, ring);
+  b.startBlock(ring);
+  func::CallOp::create(b, p.recvRelease, ValueRange{args, end});
+  func::ReturnOp::create(b);
   b.startBlock(direct);
   func::ReturnOp::create(b);
   return fn;
 }
 
-func::FuncOp DirectBuilder::putPublish() {
-  func::FuncOp fn = beginFunction(b, module, "coll_put_publish",
-                                  {b.ptr(), b.ptr(), b.i32()}, {});
-  Value args = fn.getArgument(0), end = fn.getArgument(1);
-  Block *direct = b.newBlock();
-  ringUnlessDirect(args, end, kPut, direct, [&] {
-    func::CallOp::create(b, p.sendPublish,
-                         ValueRange{args, end, fn.getArgument(2)});
-  });
+/// In launches that are not small, behind putAcquire.
+func::FuncOp DirectBuilder::isRemote() {
+  func::FuncOp fn =
+      beginFunction(b, module, "coll_is_remote", {b.ptr(), b.ptr()}, {b.i1()});
+  Value end = fn.getArgument(1);
+  Block *direct = b.newBlock(), *ring = b.newBlock();
+  branchIfDirect(end, kPut, direct, ring);
+  b.startBlock(ring);
+  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i1())});
   b.startBlock(direct);
+  Value win = b.field(b.i64(), b.pointerField(end, kPut.line), kPut.win);
+  Value entry = window(fn.getArgument(0), end, b.cst(0));
+  Value size = b.field(b.i64(), entry, offsetof(coll_window, bytes));
+  func::ReturnOp::create(
+      b, ValueRange{b.and_(b.eq(b.lshr(win, b.cst(48)), b.cst(0)),
+                           b.eq(size, b.cst(0)))});
+  return fn;
+}
+
+func::FuncOp DirectBuilder::putPublish() {
+  Type ptr = b.ptr(), i64 = b.i64();
+  func::FuncOp fn = beginFunction(
+      b, module, "coll_put_publish",
+      {ptr, b.i32(), ptr, ptr, i64, b.i32(), i64, i64}, {b.i32()});
+  auto a = fn.getArguments();
+  Value inst = a[0], block = a[1], args = a[2], end = a[3], progress = a[4],
+        offset = a[6], bytes = a[7];
+  auto leaveWith = [&](Value rc) { func::ReturnOp::create(b, ValueRange{rc}); };
+  Value good = b.cst(0, b.i32());
+  Block *bulk = b.newBlock(), *ring = b.newBlock(), *direct = b.newBlock();
+  b.branchIf(isBulk(args), bulk, ring);
+  b.startBlock(bulk);
+  branchIfDirect(end, kPut, direct, ring);
+  b.startBlock(ring);
+  func::CallOp::create(b, p.sendPublish, ValueRange{args, end, a[5]});
+  leaveWith(good);
+  b.startBlock(direct);
+  if (p.move) {
+    Block *remote = b.newBlock(), *mapped = b.newBlock();
+    b.branchIf(
+        func::CallOp::create(b, p.isRemote, ValueRange{inst, end}).getResult(0),
+        remote, mapped);
+    b.startBlock(remote);
+    Value stopover = LLVM::ZeroOp::create(b, ptr);
+    leaveWith(
+        func::CallOp::create(b, p.move,
+                             ValueRange{inst, block, end, progress, offset,
+                                        bytes, stopover, b.cst(1)})
+            .getResult(0));
+    b.startBlock(mapped);
+  }
   Value seq = seqOf(end);
   Value after =
       b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), b.cst(1));
   b.setField(after, seq, offsetof(coll_seq, direct));
   b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
              offsetof(coll_ring_line, dtail), Ordering::release);
-  func::ReturnOp::create(b);
+  leaveWith(good);
   return fn;
 }
 
@@ -380,6 +445,8 @@ void Primitives::buildDirect(ModuleOp module, bool hasMultimem) {
   getAcquire = builder.acquire("coll_get_acquire", kGet, recvAcquire);
   putAcquire = builder.acquire("coll_put_acquire", kPut, sendAcquire);
   getRelease = builder.getRelease();
+  if (move)
+    isRemote = builder.isRemote();
   putPublish = builder.putPublish();
   putWait = builder.putWait();
   getDone = builder.getDone();

@@ -91,8 +91,12 @@ public:
                              {ptr, i32, ptr, i64, i32, i64}, {i32});
     p.mismatch = declareFunction(b, module, "coll_kernel_mismatch",
                                  {ptr, i32, i64, i32, i32}, {i32});
-    p.badWindow = declareFunction(b, module, "coll_kernel_window",
-                                  {ptr, i32, i64, i64}, {i32});
+    p.window = declareFunction(b, module, "coll_kernel_window",
+                               {ptr, i32, ptr, i64, i64, i64, i64, i32}, {ptr});
+    p.remote = declareFunction(b, module, "coll_kernel_remote",
+                               {ptr, i32, ptr, ptr, i64, i32}, {i32});
+    p.move = declareFunction(b, module, "coll_kernel_move",
+                             {ptr, i32, ptr, i64, i64, i64, ptr, i64}, {i32});
     p.countBytes =
         declareFunction(b, module, "coll_count_bytes", {i64, i64}, {});
   }

@@ -49,9 +49,14 @@ struct Primitives {
   /// i64) -> where to load, where to store this message; null to leave. Where
   /// the peer has posted no window, a slot; else `offset` in it.
   mlir::func::FuncOp getAcquire, putAcquire;
-  /// (args, end), (args, end, sig: i32): the same for recvRelease and
-  /// sendPublish.
-  mlir::func::FuncOp getRelease, putPublish;
+  /// (args, end): the same for recvRelease
+  mlir::func::FuncOp getRelease;
+  /// (inst, block: i32, args, end, progress: i64, sig: i32, offset: i64, bytes:
+  /// i64) -> i32, not 0 to leave: the same for sendPublish
+  mlir::func::FuncOp putPublish;
+  /// (inst, end) -> i1: the memory that the peer has posted for puts is reached
+  /// by the kernel alone
+  mlir::func::FuncOp isRemote;
   /// (inst, block: i32, end, progress: i64, messages: i64) -> i32, not 0 to
   /// leave: so many more messages have been put here
   mlir::func::FuncOp putWait;
@@ -84,7 +89,11 @@ struct Primitives {
   mlir::func::FuncOp tokenSend;
 
   /// The runtime's functions on a host, declared; a device's own.
-  mlir::func::FuncOp wait, mismatch, badWindow;
+  mlir::func::FuncOp wait, mismatch;
+  /// A device's own: (inst, block: i32, progress: i64, win: i64) -> i32.
+  mlir::func::FuncOp badWindow;
+  /// Of a host alone, where the kernel moves what is mapped nowhere.
+  mlir::func::FuncOp window, remote, move;
   /// (read: i64, written: i64); only where bytes are counted, provided by who
   /// counts.
   mlir::func::FuncOp countBytes;

@@ -21,9 +21,8 @@
 // A message that goes direct (DirectPrimitives.cpp) has the peer's memory for a
 // slot; the loop is the same. Two kinds of sink fall away where the launch
 // buffer lies in a window: sends that the peer gets itself, and the store of
-// what the sender has put. Steps with such sinks have the loop twice; where no
-// sink is left there is nothing to do but to wait for what was put, and that
-// can be deferred to the end of the launch if nobody touches it before.
+// what the sender has put. Steps with such sinks have the loop twice
+// (StepForms.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +71,12 @@ void StepEmitter::locate() {
   Value missing = b.sub(unit, b.field32(size, offsetof(coll_size, tail_bytes)));
   bytes = b.sub(b.mul(pieceUnits, unit),
                 b.select(b.and_(isLast, hasSome), missing, b.cst(0)));
+  Value endOfShare =
+      b.add(b.add(chunkBegin, ifOp.getResult(0)), ifOp.getResult(1));
+  Value isLastShare =
+      b.eq(endOfShare, b.field(b.i64(), size, offsetof(coll_size, units)));
+  shareBytes = b.sub(b.mul(ifOp.getResult(1), unit),
+                     b.select(isLastShare, missing, b.cst(0)));
 }
 
 /// The launch's, and where it leaves the counts out, the size of the parts that
@@ -108,6 +113,13 @@ void StepEmitter::countBytes(const TileOperands &tile) {
 void StepEmitter::noteSink(const PortShape &p, Value port, Value pointer) {
   if (p.place == PortShape::Channel) {
     Value bits = LLVM::PtrToIntOp::create(b, b.i64(), pointer);
+    // What only stops over on its way to another process stays in the caches.
+    if (p.direct == Port::Put && primitives.isRemote)
+      bits = b.or_(
+          bits, b.zext(func::CallOp::create(b, primitives.isRemote,
+                                            ValueRange{inst, endOf(port, true)})
+                           .getResult(0),
+                       b.i64()));
     putBits = putBits ? b.or_(putBits, bits) : bits;
     return;
   }
@@ -143,69 +155,6 @@ void StepEmitter::chooseStores(TileOperands &tile) {
         b.and_(hasFlag(shape.loopSinks ? COLL_ARGS_STREAM_SLOTS
                                        : COLL_ARGS_STREAM_OUT),
                isAligned(putBits ? b.or_(sinkBits, putBits) : sinkBits));
-}
-
-/// From here on code is for the step without the sinks that fall away.
-void StepEmitter::dropSinks() {
-  hasDropped = true;
-  sinkBits = sinkBitsCell = keptCell = putBits = {};
-  if (shape.loopSinks)
-    return;
-  std::vector<PortShape> sinks;
-  sinkNumbers.clear();
-  for (unsigned i = 0; i < shape.sinks.size(); ++i)
-    if (!shape.sinks[i].drops) {
-      sinks.push_back(shape.sinks[i]);
-      sinkNumbers.push_back(i);
-    }
-  shape.sinks = std::move(sinks);
-}
-
-/// What is left of a step without sinks.
-void StepEmitter::awaitPuts() {
-  if (!shape.receivesPut()) {
-    func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
-    return;
-  }
-  Value port = b.at(words, uint64_t(kStepPorts) * 4);
-  Machine::Section section = machine.beginOne(b, leave);
-  Value end = endOf(port, false);
-  Value messages =
-      b.udiv(b.add(bytes, b.sub(sliceBytes, b.cst(1))), sliceBytes);
-  Block *deferred = b.newBlock(), *now = b.newBlock(), *done = b.newBlock();
-  b.branchIf(b.ne(b.and_(word(port, kPortC), b.cst(kPortDeferred)), b.cst(0)),
-             deferred, now);
-  b.startBlock(deferred);
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  b.setField(b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), messages),
-             seq, offsetof(coll_seq, direct));
-  b.branch(done);
-  b.startBlock(now);
-  Value rc =
-      func::CallOp::create(
-          b, primitives.putWait,
-          ValueRange{inst, block, end,
-                     b.shl(word(words, kStepNumber), b.cst(40)), messages})
-          .getResult(0);
-  b.branchIf(b.eq(rc, b.cst(0, b.i32())), done, section.leave);
-  b.startBlock(done);
-  machine.endOne(b, section, leave);
-  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
-}
-
-/// The whole step, in both forms if it has two.
-void StepEmitter::work() {
-  sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), unit);
-  packetSlices();
-  if (llvm::none_of(shape.sinks, [](const PortShape &p) { return p.drops; }))
-    return slices();
-  Block *whole = b.newBlock(), *rest = b.newBlock();
-  b.branchIf(hasWindow(), rest, whole);
-  b.startBlock(whole);
-  slices();
-  b.startBlock(rest);
-  dropSinks();
-  shape.sinks.empty() ? awaitPuts() : slices();
 }
 
 /// A slot of every channel, and where memory lies.
@@ -269,7 +218,7 @@ void StepEmitter::slices() {
   }
   std::unique_ptr<PortSet> ports =
       machine.ports(b, shape, variant, tile.numSources, tile.numSinks);
-  if (shape.loopSinks && hasDropped)
+  if (shape.loopSinks && (hasDropped || hasMoved))
     keptCell = ports->cell(PortSet::KeptSinks);
   tile.numRanks = b.field32(inst, offsetof(coll_inst, nranks));
   tile.factor =
@@ -294,7 +243,7 @@ void StepEmitter::slices() {
                       ? current
                       : b.lshr(current, b.cst(llvm::Log2_32(elementBytes())));
   Block *stored = nullptr;
-  if (hasDropped && shape.loopSinks) {
+  if (keptCell) {
     Block *some = b.newBlock();
     stored = b.newBlock();
     b.branchIf(b.ne(tile.numSinks, b.cst(0)), some, stored);

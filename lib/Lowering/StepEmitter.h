@@ -1,8 +1,9 @@
 //===- StepEmitter.h - Emits the function of one shape ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Private to StepBuilder.cpp, which walks slices, and StepPorts.cpp, which
-// knows where they are loaded from and stored to.
+// Private to StepBuilder.cpp, which walks slices, StepPorts.cpp, which knows
+// where they are loaded from and stored to, and StepForms.cpp, which knows the
+// forms of a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPEMITTER_H
@@ -23,8 +24,8 @@ public:
       : b(module.getContext()), module(module), machine(machine),
         primitives(primitives), shape(whole), variant(variant),
         functions(functions) {
-    for (unsigned i = 0; i < shape.sinks.size(); ++i)
-      sinkNumbers.push_back(i);
+    original = shape.sinks;
+    takeForm(false, false);
   }
   mlir::func::FuncOp build(llvm::StringRef name);
 
@@ -41,8 +42,18 @@ private:
   void putTag(PortSet &ports, const PortShape &p, Value port, Value index,
               unsigned number, bool sink, Value slot);
   void work();
-  void dropSinks();
+  void takeForm(bool dropped, bool moved);
+  void forms(bool moved);
+  bool mayPutWhole() const;
+  bool mayGetWhole() const;
+  void putWhole();
+  void getWhole();
+  void forPuts(llvm::function_ref<void(Value end, Value offset)> code);
+  void countMoved();
+  Value bytesToMove();
   void awaitPuts();
+  void leaveUnless0(Value rc);
+  Value regionOffset(Value port);
   Value hasWindow();
   void forKept(Value port, llvm::function_ref<void()> code);
   Value isDirect(Value port, Port::Direct how) {
@@ -88,6 +99,10 @@ private:
   Value multicastHolds(PortSet &ports);
   void fenceMulticast(Value condition);
   void leaveIfNull(Value pointer);
+  void chooseDirect(const PortShape &p, Value port, Port::Direct peers,
+                    llvm::function_ref<void()> direct,
+                    llvm::function_ref<void()> usual);
+  void publish(const PortShape &p, Value port);
   void releaseAll(Value failed = {});
   void acquireAll(PortSet &ports, TileOperands &tile);
   bool canStream() const {
@@ -98,17 +113,21 @@ private:
   mlir::ModuleOp module;
   const Machine &machine;
   const Primitives &primitives;
-  StepShape shape; // sinks that have fallen away are not in it
+  StepShape shape;                 // sinks that have fallen away are not in it
+  std::vector<PortShape> original; // all of them
   std::vector<unsigned> sinkNumbers; // which ports its sinks are, written out
-  bool hasDropped = false;
+  // Which sinks have fallen away: those of a buffer in a window; puts, since
+  // the kernel has moved them.
+  bool hasDropped = false, hasMoved = false;
   const Variant &variant;
   const std::vector<Function> &functions;
   mlir::func::FuncOp fn;
   Value args, inst, block, instance, words, round;
   Value unit; // what all is cut into, in bytes
   Value begin, bytes,
-      elemsOfPart; // of the piece, relative to its part; elements of a part
-  Value sig;       // of the step's messages
+      elemsOfPart;  // of the piece, relative to its part; elements of a part
+  Value shareBytes; // of all rounds' pieces
+  Value sig;        // of the step's messages
   Value position, progress, sliceBytes, current; // of the slice in the piece
   // What was stored to, or'ed together: addresses of memory sinks, 1 for those
   // in scratch, which is read again soon.

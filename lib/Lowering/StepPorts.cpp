@@ -32,6 +32,19 @@ void StepEmitter::leaveIfNull(Value pointer) {
   b.startBlock(go);
 }
 
+void StepEmitter::leaveUnless0(Value rc) {
+  Block *go = b.newBlock();
+  b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
+  b.startBlock(go);
+}
+
+/// Where the slice of a message that may go direct lies in its owner's buffer.
+Value StepEmitter::regionOffset(Value port) {
+  Value part = b.mul(b.mul(word(port, kPortB), elemsOfPart),
+                     b.field32(args, offsetof(coll_args, elem_bytes)));
+  return b.add(part, b.add(begin, position));
+}
+
 /// The payload of the next message. In windows it lies where the region does:
 /// parts lie one by one, in chunks as here.
 Value StepEmitter::channelPointer(const PortShape &p, Value port, bool sink) {
@@ -47,10 +60,8 @@ Value StepEmitter::channelPointer(const PortShape &p, Value port, bool sink) {
   // The region of the other kinds is this rank's own.
   Port::Direct peers = sink ? Port::Put : Port::Get;
   auto window = [&]() -> Value {
-    Value part = b.mul(b.mul(word(port, kPortB), elemsOfPart),
-                       b.field32(args, offsetof(coll_args, elem_bytes)));
     SmallVector<Value> all(operands);
-    all.append({sig, b.add(part, b.add(begin, position)), current});
+    all.append({sig, regionOffset(port), current});
     return func::CallOp::create(
                b, sink ? primitives.putAcquire : primitives.getAcquire, all)
         .getResult(0);
@@ -82,9 +93,7 @@ Value StepEmitter::putPointer(Value port) {
                                   ValueRange{inst, block, endOf(port, false),
                                              progress, b.cst(1)})
                  .getResult(0);
-  Block *go = b.newBlock();
-  b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
-  b.startBlock(go);
+  leaveUnless0(rc);
   return bufferPointer(ownBuffer(port), word(port, kPortB));
 }
 
@@ -187,7 +196,7 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
   b.branchIf(b.ult(index, count), body, after);
   b.startBlock(body);
   Value port = b.at(first, b.mul(index, b.cst(kPortWords * 4)));
-  if (sinks && hasDropped)
+  if (sinks && (hasDropped || hasMoved))
     forKept(port, [&] { code(port, index, 0); });
   else
     code(port, index, 0);
@@ -214,20 +223,63 @@ void StepEmitter::forChannels(const PortShape &p, Value port,
 /// Sinks in a loop: those that do not fall away.
 void StepEmitter::forKept(Value port, llvm::function_ref<void()> code) {
   Block *kept = b.newBlock(), *after = b.newBlock();
-  Value drops;
-  if (shape.receivesPut()) {
+  Value drops = b.cst(0, b.i1());
+  if (hasDropped && shape.receivesPut()) {
     Value source = b.at(words, uint64_t(kStepPorts) * 4);
     drops = b.and_(b.eq(word(port, kPortKind), b.cst(kPortMemory)),
                    b.and_(b.eq(word(port, kPortA), ownBuffer(source)),
                           b.eq(word(port, kPortB), word(source, kPortB))));
-  } else {
+  } else if (hasDropped) {
     drops = b.and_(isChannel(port), isDirect(port, Port::Get));
   }
+  if (hasMoved)
+    drops = b.or_(drops, b.and_(isChannel(port), isDirect(port, Port::Put)));
   b.branchIf(drops, after, kept);
   b.startBlock(kept);
   code();
   b.branch(after);
   b.startBlock(after);
+}
+
+/// What is done at an end depends on whether the message may go direct in the
+/// peer's memory (`peers`: how it then does).
+void StepEmitter::chooseDirect(const PortShape &p, Value port,
+                               Port::Direct peers,
+                               llvm::function_ref<void()> direct,
+                               llvm::function_ref<void()> usual) {
+  if (p.direct == Port::None ||
+      (p.place == PortShape::Channel && p.direct != peers))
+    return usual();
+  if (p.place == PortShape::Channel)
+    return direct();
+  Block *yes = b.newBlock(), *no = b.newBlock(), *after = b.newBlock();
+  b.branchIf(isDirect(port, peers), yes, no);
+  b.startBlock(yes);
+  direct();
+  b.branch(after);
+  b.startBlock(no);
+  usual();
+  b.branch(after);
+  b.startBlock(after);
+}
+
+void StepEmitter::publish(const PortShape &p, Value port) {
+  Value end = endOf(port, true);
+  chooseDirect(
+      p, port, Port::Put,
+      [&] {
+        Value rc =
+            func::CallOp::create(b, primitives.putPublish,
+                                 ValueRange{inst, block, args, end, progress,
+                                            sig, regionOffset(port), current})
+                .getResult(0);
+        if (primitives.move) // else it is always 0
+          leaveUnless0(rc);
+      },
+      [&] {
+        func::CallOp::create(b, primitives.sendPublish,
+                             ValueRange{args, end, sig});
+      });
 }
 
 /// Publishes and returns credits: the ends' own business where messages may go
@@ -236,22 +288,6 @@ void StepEmitter::releaseAll(Value failed) {
   Machine::Section section =
       failed ? machine.beginVoted(b, failed, leave) : machine.beginBehind(b);
   fenceMulticast(maySpread() ? isMulticast : Value());
-  auto choose = [&](const PortShape &p, Value port, Port::Direct peers,
-                    func::FuncOp usual, func::FuncOp direct, ValueRange with) {
-    if (p.direct == Port::None ||
-        (p.place == PortShape::Channel && p.direct != peers)) {
-      func::CallOp::create(b, usual, with);
-    } else if (p.place == PortShape::Channel) {
-      func::CallOp::create(b, direct, with);
-    } else {
-      auto ifOp = scf::IfOp::create(b, isDirect(port, peers), true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(ifOp.thenBlock());
-      func::CallOp::create(b, direct, with);
-      b.setInsertionPointToStart(ifOp.elseBlock());
-      func::CallOp::create(b, usual, with);
-    }
-  };
   bool receives = llvm::any_of(shape.sources, [](const PortShape &p) {
     return p.place == PortShape::Channel;
   });
@@ -260,8 +296,7 @@ void StepEmitter::releaseAll(Value failed) {
       if (inPackets && shape.token)
         func::CallOp::create(b, primitives.tokenSend,
                              ValueRange{endOf(port, true), sig});
-      choose(shape.sinks[i], port, Port::Put, primitives.sendPublish,
-             primitives.putPublish, ValueRange{args, endOf(port, true), sig});
+      publish(shape.sinks[i], port);
       if (!receives && primitives.fetchToWrite)
         func::CallOp::create(b, primitives.fetchToWrite,
                              ValueRange{inst, args, endOf(port, true), bytes});
@@ -273,8 +308,12 @@ void StepEmitter::releaseAll(Value failed) {
   }
   forEachPort(false, [&](Value port, Value, unsigned i) {
     forChannels(shape.sources[i], port, [&] {
-      choose(shape.sources[i], port, Port::Get, primitives.recvRelease,
-             primitives.getRelease, ValueRange{args, endOf(port, false)});
+      SmallVector<Value> operands = {args, endOf(port, false)};
+      auto call = [&](func::FuncOp release) {
+        return [&, release] { func::CallOp::create(b, release, operands); };
+      };
+      chooseDirect(shape.sources[i], port, Port::Get,
+                   call(primitives.getRelease), call(primitives.recvRelease));
     });
   });
   machine.endBehind(b, section);

@@ -18,9 +18,9 @@ namespace {
 class TableBuilder {
 public:
   TableBuilder(const ProgramSet &programs, const RankClass &rankClass,
-               ShapeTable &shapes,
+               Ahead ahead, ShapeTable &shapes,
                const std::function<uint32_t(SiteId)> &siteOf)
-      : programs(programs), rankClass(rankClass),
+      : programs(programs), rankClass(rankClass), ahead(ahead),
         member(programs.members[rankClass.member]), shapes(shapes),
         siteOf(siteOf) {}
   ClassTable build();
@@ -34,13 +34,16 @@ private:
   void aliases();
   void variant(const RankProgram &program, Variant which);
   void step(const RankProgram &program, const Step &step, Variant which,
-            uint32_t number, bool isDeferred);
-  void port(const Port &port, Variant which, uint32_t index, bool isDeferred);
+            uint32_t number, uint32_t marks);
+  void port(const Port &port, Variant which, uint32_t index, uint32_t marks);
+  uint32_t marksOf(const RankProgram &program, const Step &step,
+                   Variant which) const;
   void blockEnds(const RankProgram &program, const BlockProgram &block);
   void directEnds(const RankProgram &program, const BlockProgram &block);
 
   const ProgramSet &programs;
   const RankClass &rankClass;
+  const Ahead ahead;
   const ProgramMember &member;
   ShapeTable &shapes;
   const std::function<uint32_t(SiteId)> &siteOf;
@@ -146,7 +149,7 @@ void TableBuilder::aliases() {
 }
 
 void TableBuilder::port(const Port &port, Variant which, uint32_t index,
-                        bool isDeferred) {
+                        uint32_t marks) {
   if (port.kind == Port::Recv || port.kind == Port::Send) {
     push(kPortChannel);
     push(port.end);
@@ -156,8 +159,7 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index,
       return;
     }
     push(port.loc.part, {FieldRef::PortPart, which, index});
-    push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8 |
-         (isDeferred ? uint32_t(kPortDeferred) : 0));
+    push(static_cast<uint32_t>(port.direct) | port.loc.buffer << 8 | marks);
     return;
   }
   bool inBuffer = port.loc.space == Location::Buffer;
@@ -177,11 +179,11 @@ void TableBuilder::port(const Port &port, Variant which, uint32_t index,
     push(port.loc.part, {FieldRef::PortPart, which, index});
   else
     push(port.loc.part);
-  push(0);
+  push(marks);
 }
 
 void TableBuilder::step(const RankProgram &program, const Step &step,
-                        Variant which, uint32_t number, bool isDeferred) {
+                        Variant which, uint32_t number, uint32_t marks) {
   const Port *ports = program.ports.data() + step.firstPort;
   const std::vector<Buffer> &buffers = member.buffers;
   uint32_t numPorts = step.numSources + step.numSinks,
@@ -201,7 +203,7 @@ void TableBuilder::step(const RankProgram &program, const Step &step,
   push(step.numSinks);
   push(step.shift, {FieldRef::StepShift, which, number});
   for (uint32_t i = 0; i < numPorts; ++i)
-    port(ports[i], which, step.firstPort + i, isDeferred && i == 0);
+    port(ports[i], which, step.firstPort + i, i == 0 ? marks : 0);
   for (uint32_t i = 0; i < step.numWaits; ++i) {
     const BlockWait &wait = program.waits[step.firstWait + i];
     push(wait.block | (wait.previousRound ? kPreviousRound : 0));
@@ -262,6 +264,30 @@ void TableBuilder::directEnds(const RankProgram &program,
   push(entries.size());
 }
 
+/// What is put in all rounds must be there in the first: a launch input, which
+/// out of place nobody overwrites. What is got must not be put into scratch,
+/// which holds one round.
+uint32_t TableBuilder::marksOf(const RankProgram &program, const Step &step,
+                               Variant which) const {
+  const Port &source = program.ports[step.firstPort];
+  auto isBuffer = [&](const Port &port, Buffer::Kind kind) {
+    return port.loc.space == Location::Buffer &&
+           member.buffers[port.loc.buffer].kind == kind;
+  };
+  if (step.numSources != 1)
+    return 0;
+  if (source.kind == Port::Load)
+    return ahead.puts && which == Variant::OutOfPlace &&
+                   isBuffer(source, Buffer::In)
+               ? kPortAhead
+               : 0;
+  const Port &sink = program.ports[step.firstPort + 1];
+  return ahead.gets && source.direct == Port::Get && step.numSinks == 1 &&
+                 sink.kind == Port::Store && isBuffer(sink, Buffer::Out)
+             ? kPortAhead
+             : 0;
+}
+
 void TableBuilder::variant(const RankProgram &program, Variant which) {
   std::vector<std::pair<uint32_t, uint32_t>> entries;
   uint32_t number = 0;
@@ -272,7 +298,9 @@ void TableBuilder::variant(const RankProgram &program, Variant which) {
     blockEnds(program, block);
     entries.push_back({table.words.size(), block.steps.size()});
     for (uint32_t s = 0; s < block.steps.size(); ++s)
-      step(program, block.steps[s], which, number++, wait.isDeferred(b, s));
+      step(program, block.steps[s], which, number++,
+           marksOf(program, block.steps[s], which) |
+               (wait.isDeferred(b, s) ? uint32_t(kPortDeferred) : 0));
   }
   table.entry[static_cast<unsigned>(which)] = table.words.size();
   for (auto [offset, count] : entries) {
@@ -303,9 +331,10 @@ ClassTable TableBuilder::build() {
 }
 
 ClassTable buildClassTable(const ProgramSet &programs,
-                           const RankClass &rankClass, ShapeTable &shapes,
+                           const RankClass &rankClass, Ahead ahead,
+                           ShapeTable &shapes,
                            const std::function<uint32_t(SiteId)> &siteOf) {
-  return TableBuilder(programs, rankClass, shapes, siteOf).build();
+  return TableBuilder(programs, rankClass, ahead, shapes, siteOf).build();
 }
 
 } // namespace coll::lowering

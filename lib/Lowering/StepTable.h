@@ -9,6 +9,7 @@
 #define COLL_LIB_LOWERING_STEPTABLE_H
 
 #include "lib/Analysis/RankClass.h"
+#include "lib/Lowering/RegionUses.h"
 #include "lib/Lowering/StepShape.h"
 
 #include <functional>
@@ -39,7 +40,8 @@ struct ClassTable {
 
 /// `siteOf` numbers the sites of the plan.
 ClassTable buildClassTable(const ProgramSet &programs,
-                           const RankClass &rankClass, ShapeTable &shapes,
+                           const RankClass &rankClass, Ahead ahead,
+                           ShapeTable &shapes,
                            const std::function<uint32_t(SiteId)> &siteOf);
 
 } // namespace coll::lowering

@@ -15,6 +15,9 @@
 //          the receiver, get: the sender); the chunk is the step's
 //          The kPortDeferred of a put says that nothing but the receive touches
 //          its region from there on: its arrival is awaited at the end
+//          The kPortAhead in c of a step's first source, memory or the channel
+//          of a get: what the kernel moves by itself may be moved in the first
+//          round for all
 //   wait   block (kPreviousRound added: of the round before), steps of it that
 //          must have finished
 //   block  just before the first step: the block's ends with messages that may
@@ -51,6 +54,7 @@ enum DirectWord : uint32_t {
   kPortPut = 1,
   kPortGet = 2,
   kPortDirect = kPortPut | kPortGet,
+  kPortAhead = 1u << 30,
   kPortDeferred = 1u << 31
 };
 enum EndWord : uint32_t { kEndSends = 1, kEndPuts = 2, kEndGets = 4 };

@@ -388,6 +388,9 @@ bool Arguments::moveBuffers(const coll_call &call) {
   return true;
 }
 
+/// From here on one copy by the kernel beats two through slots.
+static constexpr uint64_t leastRemoteBytes = 16 << 10;
+
 /// Which buffers peers may reach. Where parts do not lie one by one they cannot
 /// find their way, nor compare counts that are each rank's own.
 void Arguments::findWindows() {
@@ -396,10 +399,16 @@ void Arguments::findWindows() {
   windowsSeen = windows->changes();
   if (plan.flags & COLL_PLAN_VCOUNTS)
     return;
-  for (size_t b = 0; b != buffers.size(); ++b)
-    head->bufs[b].win = head->bufs[b].displ || begins[b] == ends[b]
-                            ? 0
-                            : windows->find(begins[b], ends[b]);
+  for (size_t b = 0; b != buffers.size(); ++b) {
+    uint64_t &win = head->bufs[b].win;
+    win = 0;
+    if (head->bufs[b].displ || begins[b] == ends[b])
+      continue;
+    win = windows->find(begins[b], ends[b]);
+    if (win == 0 && messageBytes >= leastRemoteBytes &&
+        !(plan.reduces && windows->isSlowToReduce()))
+      win = windows->findInProcess(begins[b], ends[b]);
+  }
 }
 
 Status Arguments::fill(const coll_call &call) {

@@ -157,7 +157,8 @@ private:
   bool isShaped = false; ///< *head holds the shape of a call with these
   const UserMemory *windows = nullptr;
   uint64_t numFills = 0;
-  uint64_t windowsSeen = 0; ///< UserMemory::changes() when these were found
+  uint64_t messageBytes = 0; ///< the largest's, when a share is one round
+  uint64_t windowsSeen = 0;  ///< UserMemory::changes() when these were found
   coll_dtype shapedDtype = COLL_I8;
   coll_op shapedOp = COLL_SUM;
 };

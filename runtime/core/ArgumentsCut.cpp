@@ -117,6 +117,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     maxShare = std::max(maxShare, share);
     maxMessage = std::max(maxMessage, share * maxStepChunks[s]);
   }
+  messageBytes = maxMessage * head->unit_bytes;
   VerifiedRings verified = verifiedRings(ranks);
   // A message of several slices needs as many slots as bulk ones.
   bool fitsOne =

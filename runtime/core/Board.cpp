@@ -41,6 +41,9 @@ Status Board::create(int rank, int nranks, UniqueFd &fd, Board &board) {
   layout.layoutBytes = sizeof(Layout);
   layout.rank = rank;
   layout.nranks = nranks;
+  layout.probeAddress = reinterpret_cast<uint64_t>(&layout.probeValue);
+  // Not what another process has there by chance.
+  layout.probeValue = layout.probeAddress ^ boardMagic ^ monotonicNs();
   layout.magic = boardMagic;
   board = std::move(result);
   fd = std::move(memory);
@@ -144,6 +147,18 @@ DeviceMark Board::deviceMark() const {
 void Board::publishDevice(const DeviceMark &mark) {
   std::memcpy(layout()->deviceUuid, mark.uuid, sizeof mark.uuid);
   layout()->deviceKind.store(mark.kind, std::memory_order_release);
+}
+
+Board::Probe Board::probe() const {
+  return {layout()->probeAddress, layout()->probeValue};
+}
+
+bool Board::reachesAll() const {
+  return layout()->reachesAll.load(std::memory_order_acquire) != 0;
+}
+
+void Board::publishReach() {
+  layout()->reachesAll.store(1, std::memory_order_release);
 }
 
 std::span<std::byte> Board::abortMemory() const {

@@ -102,6 +102,14 @@ public:
   uint64_t progress(uint32_t block) const;
   /// Where the rank runs; kind 0: it has not said so yet.
   DeviceMark deviceMark() const;
+  /// What a peer finds at `address` of this rank's process if the kernel lets
+  /// it, and may write there again, one word further on.
+  struct Probe {
+    uint64_t address, value;
+  };
+  Probe probe() const;
+  /// Does the rank reach the memory of all its peers?
+  bool reachesAll() const;
 
   //===-- The own rank's ----------------------------------------------------//
 
@@ -121,6 +129,7 @@ public:
   void publishPosition(uint32_t block, const Position &position);
   /// Says where this rank runs, once.
   void publishDevice(const DeviceMark &mark);
+  void publishReach();
   /// The abort word and coll_block[], for a device to reach.
   std::span<std::byte> abortMemory() const;
   std::span<std::byte> bodyMemory() const;
@@ -149,6 +158,8 @@ struct Board::Layout {
   char errorText[errorTextBytes];
   alignas(64) std::atomic<uint32_t> deviceKind;
   char deviceUuid[sizeof DeviceMark::uuid];
+  uint64_t probeAddress, probeValue, probeEcho;
+  std::atomic<uint32_t> reachesAll;
   alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
   alignas(64) coll_block blocks[kMaxBlocks];
   alignas(64) Versioned<Position> positions[kMaxBlocks];

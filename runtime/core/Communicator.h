@@ -72,11 +72,12 @@ Status createLane(Communicator &comm, std::unique_ptr<LaneBase> &lane);
 /// What rendezvous or split has agreed on; the same on all ranks but `rank`.
 struct Membership {
   int rank = 0, nranks = 1;
-  RingSizes rings;        ///< rank 0's, checked
-  uint32_t hostCores = 1; ///< usable by all ranks of this host together
-  uint32_t commonIsa = 0; ///< the best that every rank runs kernels of
-  bool streams = false;   ///< stores past the caches pay, rank 0 has measured
-  uint64_t id = 0;        ///< names the communicator in texts and logs
+  RingSizes rings;         ///< rank 0's, checked
+  uint32_t hostCores = 1;  ///< usable by all ranks of this host together
+  uint32_t commonIsa = 0;  ///< the best that every rank runs kernels of
+  bool streams = false;    ///< stores past the caches pay, rank 0 has measured
+  bool remotePays = false; ///< so does moving by the kernel between processes
+  uint64_t id = 0;         ///< names the communicator in texts and logs
 };
 
 class Communicator {
@@ -89,6 +90,10 @@ public:
   uint32_t commonIsa() const { return membership.commonIsa; }
   /// Whether bulk slots are written past the caches; each rank's own affair.
   bool streams() const { return env.nonTemporal.value_or(membership.streams); }
+  /// Whether peers reach all memory of this process: by the kernel, or as
+  /// threads of it.
+  bool isReached() const { return reached; }
+  bool isReachedByThreads() const { return reachedByThreads; }
   int hostRanks() const { return membership.nranks; } ///< all on one host yet
   const Environment &environment() const { return env; }
   uint64_t id() const { return membership.id; }
@@ -168,6 +173,7 @@ private:
   Membership membership;
   Environment env;
   const uint64_t waitNs, initNs;
+  bool reached = false, reachedByThreads = false;
   ForkMark process;
   std::vector<Board> boards;
   std::unique_ptr<PeerWindows> peerWindows;

@@ -3,10 +3,12 @@
 
 #include "runtime/core/CommunicatorFactory.h"
 #include "runtime/core/AddressExchange.h"
+#include "runtime/core/RemoteMemory.h"
 #include "runtime/core/Text.h"
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 namespace coll {
 
@@ -78,6 +80,9 @@ Status CommunicatorFactory::assemble(const Environment &env, uint64_t waitNs,
     (void)self->endWith(std::move(status));
   };
   comm->peerWindows = std::make_unique<PeerWindows>(comm->size());
+  for (int peer = 0; peer != comm->size(); ++peer)
+    if (peer == comm->rank() || meeting.links[size_t(peer)].pid == getpid())
+      comm->peerWindows->addOwnProcess(peer);
   COLL_TRY(Control::create(comm->rank(), std::move(meeting.links),
                            std::move(events), comm->mesh));
   COLL_TRY(createLane(*comm, comm->laneState));
@@ -90,14 +95,48 @@ Status CommunicatorFactory::complete(coll_comm &comm) {
   return comm.commit([&] { return comm.laneState->meet(); });
 }
 
+/// Before this rank says that it is ready: tells whether it reaches its peers'
+/// processes.
+void CommunicatorFactory::probePeers(Communicator &comm) {
+  if (!comm.env.processMemory.value_or(true))
+    return;
+  for (int peer = 0; peer != comm.size(); ++peer)
+    if (!comm.peerWindows->hasOwnProcess(peer) &&
+        !reachesProcess(comm.control().peerPid(peer), comm.board(peer)))
+      return;
+  comm.board().publishReach();
+}
+
+/// After all have said so.
+void CommunicatorFactory::findReach(Communicator &comm) {
+  bool allThreads = true, allReach = true;
+  for (int peer = 0; peer != comm.size(); ++peer) {
+    allThreads &= comm.peerWindows->hasOwnProcess(peer);
+    allReach &= comm.board(peer).reachesAll();
+  }
+  // Nobody moves bytes so from or to a device.
+  allReach &= !comm.env.device;
+  comm.reachedByThreads = allThreads;
+  comm.reached = allReach && (allThreads || comm.env.processMemory.value_or(
+                                                comm.membership.remotePays));
+  comm.info(
+      "memory that is not registered: %s",
+      comm.reached ? allThreads ? "reached by all ranks, threads of a process"
+                                : "reached by the kernel (COLL_CMA=0: not)"
+      : !allReach  ? "by slots: not within reach of all ranks, or COLL_CMA=0"
+                   : "by slots: the kernel is slower, as rank 0 measured");
+}
+
 Status CommunicatorFactory::initialize(MeetingRequest &request,
                                        const Settings &settings,
                                        std::unique_ptr<coll_comm> &result) {
   std::unique_ptr<coll_comm> comm;
   request.env = &settings.env;
   request.build = [&](Meeting &meeting) {
-    return assemble(settings.env, settings.waitNs, settings.initNs,
-                    std::move(meeting), comm);
+    COLL_TRY(assemble(settings.env, settings.waitNs, settings.initNs,
+                      std::move(meeting), comm));
+    probePeers(*comm);
+    return Status::ok();
   };
   COLL_TRY(meet(request).withContext("init of rank %d of %d", request.rank,
                                      request.nranks));
@@ -112,6 +151,7 @@ Status CommunicatorFactory::initialize(MeetingRequest &request,
   comm->info("bulk slots are written %s the caches (%s)",
              comm->streams() ? "past" : "through",
              settings.env.nonTemporal ? "COLL_NT" : "measured by rank 0");
+  findReach(*comm);
   if (!settings.env.tuneFile.empty())
     comm->info("%zu rules of %s", settings.env.selection.numOfFile(),
                settings.env.tuneFile.c_str());

@@ -30,6 +30,8 @@ public:
 
 private:
   struct Settings;
+  static void probePeers(Communicator &comm);
+  static void findReach(Communicator &comm);
   static Status initialize(MeetingRequest &request, const Settings &settings,
                            std::unique_ptr<coll_comm> &result);
 };

@@ -160,6 +160,15 @@ static Status readSelection(Selection &selection) {
   return Status::ok();
 }
 
+/// "0", "1" or "auto", which is none.
+static Status readSwitch(const char *name, std::optional<bool> &value) {
+  std::optional<uint32_t> choice;
+  COLL_TRY(readChoice(name, {"0", "1", "auto"}, choice));
+  if (choice && *choice <= 1)
+    value = *choice == 1;
+  return Status::ok();
+}
+
 Status readEnvironment(Environment &environment) {
   Environment env;
   COLL_TRY(readInteger("COLL_SLOT_BYTES", 0, UINT32_MAX, env.rings.slotBytes));
@@ -172,10 +181,8 @@ Status readEnvironment(Environment &environment) {
   COLL_TRY(readSeconds("COLL_DEADLINE", env.deadlineNs));
   COLL_TRY(readSeconds("COLL_INIT_DEADLINE", env.initDeadlineNs));
   COLL_TRY(readInteger("COLL_SPIN", 0, UINT32_MAX, env.spin));
-  std::optional<uint32_t> nonTemporal;
-  COLL_TRY(readChoice("COLL_NT", {"0", "1", "auto"}, nonTemporal));
-  if (nonTemporal && *nonTemporal <= 1)
-    env.nonTemporal = *nonTemporal == 1;
+  COLL_TRY(readSwitch("COLL_NT", env.nonTemporal));
+  COLL_TRY(readSwitch("COLL_CMA", env.processMemory));
 
   static_assert(COLL_ISA_V2 == 0 && COLL_ISA_V3 == 1 && COLL_ISA_V4 == 2 &&
                 COLL_ISA_AARCH64 == 3);

@@ -14,6 +14,8 @@
 //   COLL_ISA           v2 | v3 | v4 | aarch64
 //   COLL_NT            0 | 1 | auto: stores past the caches (default: as
 //                      rank 0 measures)
+//   COLL_CMA           0 | 1 | auto: memory of other processes by the kernel
+//                      (default: as rank 0 measures)
 //   COLL_TRANSPORT     shm
 //   COLL_TUNE          file of rules from which the standard collectives choose
 //   COLL_ALLREDUCE and the like (COLL_ and the collective's name)
@@ -66,6 +68,7 @@ struct Environment {
   std::optional<uint32_t> spin;                       ///< COLL_SPIN, if set
   std::optional<uint32_t> isa;                        ///< COLL_ISA_*, if set
   std::optional<bool> nonTemporal;                    ///< COLL_NT, if set
+  std::optional<bool> processMemory;                  ///< COLL_CMA, if set
   Selection selection;  ///< COLL_TUNE, COLL_ALLREDUCE and the like
   std::string tuneFile; ///< COLL_TUNE or ""
   /// Number of a CUDA device, COLL_DEVICE_BY_RANK, or none: the host.

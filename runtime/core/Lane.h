@@ -61,6 +61,7 @@ public:
   uint32_t isa() const { return hostIsa; }
   StreamRules streamRules() const { return streams; }
   Scratch &scratch() { return memory; }
+  Stopovers &stopovers() { return stops; }
   Channels &channels() { return links; }
   DeviceLane *device() { return deviceLane.get(); } ///< null: on the host
   Status reserveWorkers(uint32_t blocks) { return workers.reserve(blocks); }
@@ -122,6 +123,7 @@ private:
   std::unique_ptr<DeviceLane> deviceLane; ///< outlives all that lies on it
   Channels links;
   Scratch memory; // outlives the members, which give it back
+  Stopovers stops;
   std::unordered_map<const coll_plan *, std::unique_ptr<LanePlan>> plans;
   HashedTable<Choice, 8> choices;
   Choice *last = nullptr; ///< of the call that is running

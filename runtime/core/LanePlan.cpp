@@ -199,6 +199,10 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
       lane.comm().rings(), plan.rulesOf(lane));
   made->launchArguments->useWindows(lane.comm().memory());
+  if (!lane.device())
+    COLL_TRY(lane.stopovers().reserve(made->numBlocks +
+                                          size_t(cls.nrecv) * ranks.instances,
+                                      lane.comm().rings().slotBytes));
 
   uint64_t slotBytes = uint64_t(ranks.round_units) * COLL_UNIT_BYTES *
                        maxStorageScale(plan.plan(), ranks);

@@ -40,6 +40,10 @@ Status PeerWindows::add(int peer, uint64_t window, Message message) {
   return Status::ok();
 }
 
+void PeerWindows::addOwnProcess(int peer) {
+  entry(peer, 0).bytes = kAddressEnd;
+}
+
 void PeerWindows::drop(int peer, uint64_t window) noexcept {
   auto found = mappings.find({peer, window});
   if (found == mappings.end())

@@ -22,6 +22,9 @@
 
 namespace coll {
 
+/// Addresses that fit beside a window's number.
+inline constexpr uint64_t kAddressEnd = uint64_t(1) << 48;
+
 class PeerWindows {
 public:
   explicit PeerWindows(int nranks);
@@ -32,6 +35,12 @@ public:
   /// Unknown windows are ignored: one that could not be mapped is withdrawn,
   /// too.
   void drop(int peer, uint64_t window) noexcept;
+
+  /// The peer's whole process is this one.
+  void addOwnProcess(int peer);
+  bool hasOwnProcess(int peer) const {
+    return entries[size_t(peer)].bytes != 0; // of window 0
+  }
 
   /// What coll_inst.wins points to.
   const coll_window *table() const { return entries.get(); }

@@ -111,6 +111,7 @@ static Status assemble(const MeetingRequest &request, int socket,
   meeting.membership.hostCores = welcome.hostCores;
   meeting.membership.commonIsa = welcome.commonIsa;
   meeting.membership.streams = welcome.streams;
+  meeting.membership.remotePays = welcome.remotePays;
   meeting.membership.id = welcome.id;
   for (int peer = 1; peer != request.nranks; ++peer) {
     COLL_TRY(takeFromRoot(socket, deadline, frame));

@@ -94,6 +94,7 @@ std::vector<std::byte> Welcome::encode() const {
       .write<uint32_t>(hostCores)
       .write<uint32_t>(commonIsa)
       .write<uint32_t>(streams)
+      .write<uint32_t>(remotePays)
       .write<uint64_t>(id);
   return takeBytes(writer);
 }
@@ -107,6 +108,7 @@ bool Welcome::decode(std::span<const std::byte> bytes, Welcome &welcome) {
   welcome.hostCores = reader.read<uint32_t>();
   welcome.commonIsa = reader.read<uint32_t>();
   welcome.streams = reader.read<uint32_t>() != 0;
+  welcome.remotePays = reader.read<uint32_t>() != 0;
   welcome.id = reader.read<uint64_t>();
   return reader.finish() && welcome.rings.check().isOk() &&
          welcome.hostCores != 0 && welcome.commonIsa < COLL_NUM_ISAS;

@@ -13,7 +13,7 @@ namespace coll {
 
 /// Changes with anything that ranks of one job must agree on: the messages
 /// below, Board's layout, the ABI.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 enum RendezvousKind : uint16_t {
   HelloKind = 1,
@@ -54,6 +54,7 @@ struct Welcome {
   uint32_t hostCores = 1;
   uint32_t commonIsa = 0; ///< the least of all ranks
   bool streams = false;
+  bool remotePays = false;
   uint64_t id = 0;
 
   std::vector<std::byte> encode() const;

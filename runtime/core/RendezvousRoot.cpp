@@ -283,6 +283,8 @@ Status Root::prepare() {
   membership.hostCores = std::max(1u, std::min(cores, quota));
   membership.streams =
       request.nranks > 1 && !request.env->nonTemporal && streamsPay(all);
+  membership.remotePays =
+      request.nranks > 1 && !request.env->processMemory && remotePays(all);
 
   meeting.boards = std::vector<Board>(guests.size());
   meeting.links = std::vector<PeerLink>(guests.size());
@@ -337,8 +339,9 @@ Status Root::introducePair(int a, int b) {
 Status Root::introduce() {
   guests[0].pidfd = openOwnPidfd();
   const Membership &membership = meeting.membership;
-  Welcome welcome = {membership.rings, membership.hostCores,
-                     membership.commonIsa, membership.streams, membership.id};
+  Welcome welcome = {membership.rings,      membership.hostCores,
+                     membership.commonIsa,  membership.streams,
+                     membership.remotePays, membership.id};
   for (int rank = 1; rank != request.nranks; ++rank)
     COLL_TRY(tell(rank, WelcomeKind, welcome.encode()));
   for (int b = 1; b != request.nranks; ++b)

@@ -36,4 +36,25 @@ Status Scratch::serve(coll_inst &inst, uint64_t bytes) {
 
 void Scratch::forget(const coll_inst &inst) { std::erase(users, &inst); }
 
+Stopovers::~Stopovers() {
+  if (memory)
+    munmap(memory, number * each);
+}
+
+Status Stopovers::reserve(size_t slots, size_t slotBytes) {
+  if (slots <= number)
+    return Status::ok();
+  void *larger = mmap(nullptr, slots * slotBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (larger == MAP_FAILED)
+    return Status::system(errno, "cannot reserve %zu bytes for messages",
+                          slots * slotBytes);
+  if (memory)
+    munmap(memory, number * each);
+  memory = static_cast<std::byte *>(larger);
+  number = slots;
+  each = slotBytes;
+  return Status::ok();
+}
+
 } // namespace coll

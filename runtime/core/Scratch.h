@@ -6,6 +6,7 @@
 #include "coll/abi.h"
 #include "runtime/core/Status.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace coll {
@@ -31,6 +32,25 @@ private:
   void *memory = nullptr;
   uint64_t size = 0;
   std::vector<coll_inst *> users;
+};
+
+/// Where messages stop on their way from or to another process, if they must: a
+/// slot for each block and each channel end that receives. Takes memory only
+/// once it is written to.
+class Stopovers {
+public:
+  Stopovers() = default;
+  Stopovers(const Stopovers &) = delete;
+  Stopovers &operator=(const Stopovers &) = delete;
+  ~Stopovers();
+
+  /// At least so many; the others' content is lost. While no launch runs.
+  Status reserve(size_t slots, size_t slotBytes);
+  std::byte *slot(size_t index) const { return memory + index * each; }
+
+private:
+  std::byte *memory = nullptr;
+  size_t number = 0, each = 0;
 };
 
 } // namespace coll

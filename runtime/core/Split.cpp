@@ -255,6 +255,8 @@ Status CommunicatorFactory::split(Communicator &parent, int color, int key,
     COLL_TRY(splitter.connect(group, meeting.membership.rank, meeting));
     COLL_TRY(assemble(parent.env, parent.waitNs, parent.initNs,
                       std::move(meeting), result));
+    result->reached = parent.reached;
+    result->reachedByThreads = parent.reachedByThreads;
     return complete(*result);
   });
 }

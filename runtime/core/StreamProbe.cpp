@@ -1,4 +1,4 @@
-//===- StreamProbe.cpp - Do stores past the caches pay? -------------------===//
+//===- StreamProbe.cpp - What is fast between processors ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A line that is stored through the caches has to be fetched for writing from
@@ -8,23 +8,31 @@
 // of 2 to 10), so the probe plays it: two threads, one ring of slots as
 // channels have it, a few rounds either way in turn, and the best of each.
 //
+// What the kernel moves from process to process costs one copy, and some work
+// per page; on some machines that makes 2 GB/s, on others 40. Its peer in the
+// comparison is a rank that both sends and receives through slots, as most do:
+// so it pays if a move takes less than two messages of the ring.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/StreamProbe.h"
 #include "runtime/core/Clock.h"
 #include "runtime/core/Host.h"
 #include "runtime/core/Pause.h"
+#include "runtime/core/RemoteMemory.h"
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <pthread.h>
 #include <sched.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -32,19 +40,30 @@
 
 namespace coll {
 
-#if defined(__x86_64__)
 namespace {
 
 constexpr size_t slotBytes = 32 << 10, numSlots = 4;
-constexpr size_t slotWords = slotBytes / sizeof(__m128i);
 constexpr int messages = 8, rounds = 4;
+
+/// How long so many messages take through a ring, with the better stores.
+struct Ring {
+  bool streams = false;
+  uint64_t ns = 0; ///< 0: not known
+};
+
+} // namespace
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr size_t slotWords = slotBytes / sizeof(__m128i);
 /// A round that takes longer has met something else.
 constexpr uint64_t longestNs = 5'000'000;
 
 class Probe {
 public:
   explicit Probe(const CpuMask &cpus) : cpus(cpus) {}
-  bool run();
+  Ring run();
 
 private:
   struct alignas(64) Word {
@@ -122,7 +141,7 @@ template <bool Streams> uint64_t Probe::write() {
   return monotonicNs() - start;
 }
 
-bool Probe::run() {
+Ring Probe::run() {
   sigset_t all, before; // signals of the application are not for this thread
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -137,7 +156,7 @@ bool Probe::run() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!reader.joinable())
-    return true;
+    return {true, 0};
   uint64_t through = UINT64_MAX, past = UINT64_MAX;
   for (int i = 0; i != rounds; ++i) {
     uint64_t a = write<false>(), b = write<true>();
@@ -151,25 +170,59 @@ bool Probe::run() {
   }
   isOver.store(true, std::memory_order_relaxed);
   reader.join();
-  return past <= through;
+  return {past <= through, std::min(past, through)};
 }
 
-bool streamsPay(const CpuMask &cpus) {
-  static const bool pays = [&cpus] {
-    int processors = 0;
-    for (uint64_t word : cpus)
-      processors += std::popcount(word);
-    return processors < 2 || Probe(cpus).run();
-  }();
-  return pays;
+static Ring measureRing(const CpuMask &cpus) {
+  int processors = 0;
+  for (uint64_t word : cpus)
+    processors += std::popcount(word);
+  return processors < 2 ? Ring{true, 0} : Probe(cpus).run();
 }
 
 #else
 
 /// Kernels have such stores for x86 alone.
-bool streamsPay(const CpuMask &) { return false; }
+static Ring measureRing(const CpuMask &) { return {}; }
 
 #endif
+
+static const Ring &ringOf(const CpuMask &cpus) {
+  static const Ring ring = measureRing(cpus);
+  return ring;
+}
+
+bool streamsPay(const CpuMask &cpus) { return ringOf(cpus).streams; }
+
+static bool measureRemote(const CpuMask &cpus) {
+  constexpr size_t bytes = messages * slotBytes;
+  std::vector<char> from(bytes, 1), to(bytes);
+  auto bestOf = [](auto &&move) {
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i != rounds; ++i) {
+      uint64_t start = monotonicNs();
+      if (!move())
+        return UINT64_MAX;
+      best = std::min(best, monotonicNs() - start);
+    }
+    return best;
+  };
+  auto address = reinterpret_cast<uint64_t>(from.data());
+  uint64_t remote = bestOf(
+      [&] { return readRemote(getpid(), address, to.data(), bytes) == 0; });
+  uint64_t ring = ringOf(cpus).ns;
+  if (ring == 0) // the slots' copies are no faster than any
+    ring = bestOf([&] {
+      std::memcpy(to.data(), from.data(), bytes);
+      return to.back() == 1;
+    });
+  return remote != UINT64_MAX && remote / 2 <= ring;
+}
+
+bool remotePays(const CpuMask &cpus) {
+  static const bool pays = measureRemote(cpus);
+  return pays;
+}
 
 uint64_t streamOutBytes(int ranks) {
   constexpr uint64_t usualCache = 32 << 20;

@@ -1,4 +1,4 @@
-//===- StreamProbe.h - Do stores past the caches pay? -----------*- C++ -*-===//
+//===- StreamProbe.h - What is fast between processors ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef COLL_RUNTIME_CORE_STREAMPROBE_H
 #define COLL_RUNTIME_CORE_STREAMPROBE_H
@@ -12,6 +12,10 @@ namespace coll {
 /// process, in about a millisecond; where it cannot be (one processor alone, no
 /// thread to be had), what is usual for the architecture.
 bool streamsPay(const CpuMask &cpus);
+
+/// Whether moving bytes by the kernel from process to process is faster than
+/// slots. Measured once per process as well; false where it cannot be done.
+bool remotePays(const CpuMask &cpus);
 
 /// A launch that touches more bytes of one rank's buffers stores its outputs
 /// past the caches as well: what `ranks` ranks touch does not fit the last one.

@@ -119,6 +119,14 @@ uint64_t UserMemory::find(uint64_t begin, uint64_t end) const {
   return 0;
 }
 
+uint64_t UserMemory::findInProcess(uint64_t begin, uint64_t end) const {
+  return comm.isReached() && end <= kAddressEnd ? begin : 0;
+}
+
+bool UserMemory::isSlowToReduce() const {
+  return !comm.isReachedByThreads() && !comm.environment().processMemory;
+}
+
 //===----------------------------------------------------------------------===//
 // Allocations
 //===----------------------------------------------------------------------===//

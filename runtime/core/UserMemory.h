@@ -42,6 +42,10 @@ public:
   /// coll_buf.win of a buffer; 0: it lies in no window. The communicator's
   /// thread only, as all above.
   uint64_t find(uint64_t begin, uint64_t end) const;
+  /// The same of memory in no window, where peers reach that as well.
+  uint64_t findInProcess(uint64_t begin, uint64_t end) const;
+  /// Whether what is computed with comes faster through slots than from there.
+  bool isSlowToReduce() const;
   uint64_t changes() const { return numChanges; }
 
   /// Makes a window of memory that lies anywhere: peers get the words of the

@@ -24,6 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/Wait.h"
 #include "runtime/core/Lane.h"
 #include "runtime/core/Pause.h"
 #include "runtime/core/Text.h"
@@ -68,7 +69,7 @@ public:
   Status climb();
   uint32_t end(Status status) noexcept;
   Status mismatch(uint32_t wantSig, uint32_t haveSig) const;
-  Status badWindow(uint64_t win) const;
+  Status placed(Status status) const;
 
 private:
   bool holds() const {
@@ -252,17 +253,19 @@ Status Waiting::mismatch(uint32_t wantSig, uint32_t haveSig) const {
       .withWhere(this->text().where);
 }
 
-Status Waiting::badWindow(uint64_t win) const {
-  return Status::error(COLL_SYSTEM,
-                       "rank %u offers memory that it has not registered, or "
-                       "not as much of it: window %u from byte %llu on",
-                       place.peer, uint32_t(win >> 48),
-                       (unsigned long long)(win & ((uint64_t(1) << 48) - 1)))
-      .withPeer(int(place.peer))
-      .withWhere(text().where);
+Status Waiting::placed(Status status) const {
+  return std::move(status).withPeer(int(place.peer)).withWhere(text().where);
 }
 
 } // namespace
+
+uint32_t endAt(const coll_inst *inst, uint32_t block, uint64_t progress,
+               Status status) noexcept {
+  Waiting waiting(inst, block, progress);
+  return waiting.end(
+      catchNoMemory([&] { return waiting.placed(std::move(status)); }));
+}
+
 } // namespace coll
 
 using namespace coll;
@@ -283,10 +286,4 @@ uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
   Waiting waiting(inst, block, progress);
   return waiting.end(
       catchNoMemory([&] { return waiting.mismatch(want, have); }));
-}
-
-uint32_t coll_kernel_window(const coll_inst *inst, uint32_t block,
-                            uint64_t progress, uint64_t win) {
-  Waiting waiting(inst, block, progress);
-  return waiting.end(catchNoMemory([&] { return waiting.badWindow(win); }));
 }

@@ -77,7 +77,18 @@ uint32_t mismatchOnHost(const coll_inst *, uint32_t, uint64_t, uint32_t,
   return 1;
 }
 
-uint32_t windowOnHost(const coll_inst *, uint32_t, uint64_t, uint64_t) {
+void *windowOnHost(const coll_inst *, uint32_t, const coll_end *, uint64_t,
+                   uint64_t, uint64_t, uint64_t, uint32_t) {
+  return nullptr;
+}
+
+uint32_t remoteOnHost(const coll_inst *, uint32_t, const coll_args *,
+                      const coll_end *, uint64_t, uint32_t) {
+  return 0;
+}
+
+uint32_t moveOnHost(const coll_inst *, uint32_t, const coll_end *, uint64_t,
+                    uint64_t, uint64_t, void *, uint64_t) {
   return 1;
 }
 

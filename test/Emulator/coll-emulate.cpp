@@ -112,6 +112,8 @@ static const coll_plan *loadPlan(std::unique_ptr<orc::LLJIT> &jit,
   define("coll_kernel_wait", &waitOnHost);
   define("coll_kernel_mismatch", &mismatchOnHost);
   define("coll_kernel_window", &windowOnHost);
+  define("coll_kernel_remote", &remoteOnHost);
+  define("coll_kernel_move", &moveOnHost);
   define("coll_count_bytes", &countBytes);
   if (!take(jit->getMainJITDylib().define(
           orc::absoluteSymbols(std::move(symbols)))) ||

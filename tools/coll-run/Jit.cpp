@@ -30,6 +30,10 @@ LoadedObject::load(std::unique_ptr<llvm::MemoryBuffer> object) {
       symbol(&coll_kernel_mismatch);
   runtime[(*jit)->mangleAndIntern("coll_kernel_window")] =
       symbol(&coll_kernel_window);
+  runtime[(*jit)->mangleAndIntern("coll_kernel_remote")] =
+      symbol(&coll_kernel_remote);
+  runtime[(*jit)->mangleAndIntern("coll_kernel_move")] =
+      symbol(&coll_kernel_move);
   runtime[(*jit)->mangleAndIntern("coll_count_bytes")] = symbol(&countBytes);
   if (llvm::Error error = (*jit)->getMainJITDylib().define(
           orc::absoluteSymbols(std::move(runtime))))

@@ -38,7 +38,7 @@ enum {
   COLL_MAX_LAUNCH = 3,
   COLL_MAX_SCALARS = 4,
   COLL_MAX_DIMS = 4,      /* of the rank space */
-  COLL_MAX_WINDOWS = 256, /* of a rank; number 0 is none */
+  COLL_MAX_WINDOWS = 256, /* of a rank; number 0 is its whole process */
   COLL_MAX_BLOCKS = 64    /* of a rank, instances counted */
 };
 enum {
@@ -54,7 +54,9 @@ enum {
  * the order of its clauses. */
 typedef struct coll_buf {
   uint64_t ptr;   /* address, 0 if this rank does not have the buffer */
-  uint64_t win;   /* window id << 48 | offset in it, 0: not registered */
+  uint64_t win;   /* window id << 48 | offset in it; id 0: the address, which
+                     peers reach by the kernel or in their own process; all 0:
+                     they do not reach it */
   uint64_t displ; /* address of uint64_t[parts]: first element of each part; 0:
                      packed, part p starts at p * elems of its size */
   uint32_t elem_bytes;
@@ -110,7 +112,8 @@ typedef struct coll_args {
 /*===-- a plan on a lane -------------------------------------------------===*/
 
 /* Memory of a peer, as it is mapped here. A device's table has the rank's own
- * windows too: multicast is looked up for every rank.
+ * windows too: multicast is looked up for every rank. A peer that is a thread
+ * of this process has a window 0, all addresses.
  *
  * `multicast` is an address in a multicast range that is mapped on this rank's
  * device (CUDA: an object whose members are all ranks of the communicator, each
@@ -123,7 +126,7 @@ typedef struct coll_args {
  * what base is. It is set before the peer hears that its window is known here,
  * as base is, and stays until the window is gone. */
 typedef struct coll_window {
-  uint64_t base, bytes; /* base 0: not mapped */
+  uint64_t base, bytes; /* bytes 0: not mapped */
   uint64_t multicast;
   uint64_t reserved;
 } coll_window;
@@ -266,10 +269,30 @@ uint32_t coll_kernel_wait(const coll_inst *inst, uint32_t block,
 uint32_t coll_kernel_mismatch(const coll_inst *inst, uint32_t block,
                               uint64_t progress, uint32_t want, uint32_t have);
 
-/* A peer names memory for direct access that it has not registered, or not as
- * much: ends the communicator. Always returns non-zero. */
-uint32_t coll_kernel_window(const coll_inst *inst, uint32_t block,
-                            uint64_t progress, uint64_t win);
+enum { COLL_DIRECT_PUT = 1, COLL_DIRECT_GET = 2 };
+
+/* Memory that a peer names for direct access and that is not mapped here. Where
+ * it is reached by the kernel: memory of this block's own, which holds what was
+ * read there (a get), or is to be filled for coll_kernel_move (a put). Else,
+ * and where it cannot be read, ends the communicator and returns null. */
+void *coll_kernel_window(const coll_inst *inst, uint32_t block,
+                         const coll_end *end, uint64_t progress, uint64_t win,
+                         uint64_t offset, uint64_t bytes, uint32_t how);
+
+/* Waits for what the peer posts for this launch. 0: slots, or memory that is
+ * mapped here; 1: memory that is reached by the kernel; 2: leave. */
+uint32_t coll_kernel_remote(const coll_inst *inst, uint32_t block,
+                            const coll_args *args, const coll_end *end,
+                            uint64_t progress, uint32_t how);
+
+/* Moves bytes by the kernel between `local` and `offset` in the memory that the
+ * peer has posted: there, as so many messages put, all of which are counted, or
+ * from there, if there are no messages. Of a put `local` may be null: what
+ * coll_kernel_window has returned. Not 0: leave. */
+uint32_t coll_kernel_move(const coll_inst *inst, uint32_t block,
+                          const coll_end *end, uint64_t progress,
+                          uint64_t offset, uint64_t bytes, void *local,
+                          uint64_t messages);
 
 /* What a kernel entry point is. The runtime calls it once per block, block 0 in
  * the caller's thread; it marks coll_block.entered around the call. */

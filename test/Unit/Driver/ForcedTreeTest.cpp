@@ -48,6 +48,10 @@ public:
         symbol(&coll_kernel_mismatch);
     runtime[jit->mangleAndIntern("coll_kernel_window")] =
         symbol(&coll_kernel_window);
+    runtime[jit->mangleAndIntern("coll_kernel_remote")] =
+        symbol(&coll_kernel_remote);
+    runtime[jit->mangleAndIntern("coll_kernel_move")] =
+        symbol(&coll_kernel_move);
     llvm::cantFail(jit->getMainJITDylib().define(
         orc::absoluteSymbols(std::move(runtime))));
     llvm::cantFail(jit->addIRModule(
