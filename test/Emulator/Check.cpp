@@ -136,11 +136,13 @@ struct Noting {
         isOrdered(old))
       return;
     Scope far = distance(thread, state.slots[old.slot], old.slot);
-    if (old.scope >= far && entry.scope >= far)
+    bool areAlike = old.extent == entry.extent;
+    if (old.scope >= far && entry.scope >= far && areAlike)
       return;
     const char *why = "weak accesses";
     if (old.scope != Scope::Weak && entry.scope != Scope::Weak)
-      why = "a strong access whose scope leaves the other out";
+      why = areAlike ? "a strong access whose scope leaves the other out"
+                     : "strong accesses that overlap in part";
     else if (old.scope != entry.scope)
       why = "a weak and a strong access";
     char at[32];
@@ -154,7 +156,8 @@ struct Noting {
   }
   bool isReplaced(const Entry &old) const {
     return (old.mask & ~entry.mask) == 0 && entry.scope <= old.scope &&
-           (entry.isWrite || !old.isWrite) && isOrdered(old);
+           (entry.isWrite || !old.isWrite) && isOrdered(old) &&
+           (entry.scope == Scope::Weak || old.extent == entry.extent);
   }
 
   void visit(Cell &cell) {
@@ -211,7 +214,7 @@ struct Noting {
   /// Of one thread's accesses of a kind the last stands for all.
   static void compact(Cell &cell) {
     auto key = [](const Entry &e) {
-      return std::tuple(e.slot, e.isWrite, e.mask, e.scope);
+      return std::tuple(e.slot, e.isWrite, e.mask, e.scope, e.extent);
     };
     std::sort(cell.more->begin(), cell.more->end(),
               [&](const Entry &a, const Entry &b) {
@@ -232,6 +235,9 @@ static void noteAll(Noting &noting, Region &region, bool checksInitialised) {
     unsigned first = at < noting.address ? unsigned(noting.address - at) : 0;
     unsigned last = end - at < 4 ? unsigned(end - at) : 4;
     noting.entry.mask = uint8_t((1u << last) - (1u << first));
+    if (noting.entry.scope != Scope::Weak)
+      noting.entry.extent =
+          uint8_t(noting.bytes << 4 | (noting.address - at + 8));
     Cell &cell = region.cell(at);
     if (noting.entry.isWrite)
       cell.initialised |= noting.entry.mask;
@@ -250,11 +256,12 @@ void MachineState::note(Region &region, uintptr_t address, size_t bytes,
   if (!options.check || !bytes)
     return;
   Noting noting{*this, current, {}, address, bytes};
-  noting.entry = {current->slot, current->time, site, 0, isWrite, scope};
+  noting.entry = {current->slot, current->time, site, 0, isWrite, scope, 0};
   noteAll(noting, region, options.checkUninitialised);
 }
 
-void MachineState::noteHost(uintptr_t address, size_t bytes, bool isWrite) {
+void MachineState::noteHost(uintptr_t address, size_t bytes, bool isWrite,
+                            Scope scope) {
   Region *region = memory.find(address, bytes);
   while (region && region->kind == Region::Alias) {
     address = region->target + (address - region->base);
@@ -267,7 +274,7 @@ void MachineState::noteHost(uintptr_t address, size_t bytes, bool isWrite) {
   if (!options.check)
     return;
   Noting noting{*this, nullptr, {}, address, bytes};
-  noting.entry = {0, hostTime, 0, 0, isWrite, Scope::Weak};
+  noting.entry = {0, hostTime, 0, 0, isWrite, scope, 0};
   noteAll(noting, *region, options.checkUninitialised);
 }
 

@@ -14,9 +14,12 @@
 #ifndef COLL_TEST_EMULATOR_EMULATOR_H
 #define COLL_TEST_EMULATOR_EMULATOR_H
 
+#include "Faults.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,8 +70,15 @@ struct Options {
   /// Called instead of reporting a deadlock: other processes may write. False:
   /// give up (a deadlock is reported).
   std::function<bool()> onIdle;
+  /// What the host does meanwhile: called between threads, the next time after
+  /// so many steps as it returns (0: never again). It may call hostStores and
+  /// hostLoads.
+  std::function<uint64_t(uint64_t steps)> whileRunning;
   /// %globaltimer: the clock, else 32 ns a step.
   bool realTime = false;
+  Fault fault;
+  /// Count how often each place is come to.
+  bool countsVisits = false;
 };
 
 /// Addresses below are of this process. kHost as a device: memory that all
@@ -109,6 +119,9 @@ public:
   /// it after what has finished.
   void hostWrote(const void *address, size_t bytes);
   void hostReads(const void *address, size_t bytes);
+  /// Strong accesses, of system scope, also while kernels run.
+  void hostStores(void *address, uint64_t value, unsigned bytes);
+  uint64_t hostLoads(const void *address, unsigned bytes);
 
   //===-- code ------------------------------------------------------------===//
   /// Bitcode or text of a module for NVPTX. Null and a message when it cannot
@@ -133,7 +146,13 @@ public:
                   std::string &error);
   /// What is launched on the stream from now on begins after that launch.
   void streamWait(uint64_t stream, LaunchId launch);
+  /// The launch begins after the earlier one has ended, but nothing orders what
+  /// they do: a stroke of luck, not an edge between streams.
+  void beginsLate(LaunchId launch, LaunchId earlier);
   bool isFinished(LaunchId launch) const;
+  /// The device's threads do not run until another one is named, or none
+  /// (kHost): whoever needs them waits, and in the end onIdle is called.
+  void stall(int device);
   /// Runs all launches until those of the list have ended (empty: all), and
   /// orders the host after these.
   RunResult run(const std::vector<LaunchId> &until = {});
@@ -144,8 +163,13 @@ public:
   uint64_t switches() const;
   /// Multimem instructions.
   uint64_t multicasts() const;
-  /// How often a mutant did what its original does not.
+  /// How often the fault's place was come to, and how often the fault made it
+  /// do what it does not do otherwise.
+  const std::map<uint32_t, uint64_t> &visits() const;
+  uint64_t executed() const;
   uint64_t reached() const;
+  /// What faults can be made of.
+  static std::vector<Place> places(const Module *module);
 
 private:
   std::unique_ptr<MachineState> state;

@@ -7,6 +7,24 @@ using namespace llvm;
 
 namespace coll::emu {
 
+thread_local std::vector<Place> *HookBuilder::places = nullptr;
+
+void HookBuilder::addPlace(PlaceKind kind, Order order, Scope scope,
+                           unsigned bytes) {
+  if (!places)
+    return;
+  if (!places->empty() && places->back().site == site &&
+      places->back().kind == kind)
+    return; // the next element of a vector
+  Place place;
+  place.site = site;
+  place.kind = kind;
+  place.order = order;
+  place.scope = scope;
+  place.bytes = uint8_t(bytes);
+  places->push_back(std::move(place));
+}
+
 CallInst *HookBuilder::call(StringRef name, Type *result,
                             ArrayRef<Value *> operands) {
   SmallVector<Type *> types;
@@ -64,6 +82,7 @@ Value *HookBuilder::strongLoad(Value *pointer, Type *type, Order order,
                                Scope scope) {
   Value *host = toHost(pointer);
   Value *how = i32(pack(uint32_t(order), uint32_t(scope)));
+  addPlace(PlaceKind::Load, order, scope, bytesOf(type->getScalarType()));
   auto one = [&](Type *t, uint64_t offset) {
     return fromBits(
         call("emuLoad", b.getInt64Ty(),
@@ -86,6 +105,8 @@ void HookBuilder::strongStore(Value *pointer, Value *value, Order order,
                               Scope scope) {
   Value *host = toHost(pointer);
   Value *how = i32(pack(uint32_t(order), uint32_t(scope)));
+  addPlace(PlaceKind::Store, order, scope,
+           bytesOf(value->getType()->getScalarType()));
   auto one = [&](Value *v, uint64_t offset) {
     call("emuStore", b.getVoidTy(),
          {element(host, offset), toBits(v), i32(bytesOf(v->getType())), how,
@@ -101,6 +122,7 @@ void HookBuilder::strongStore(Value *pointer, Value *value, Order order,
 
 Value *HookBuilder::modify(Value *pointer, Value *operand, uint32_t operation,
                            Order order, Scope scope) {
+  addPlace(PlaceKind::Modify, order, scope, bytesOf(operand->getType()));
   return fromBits(
       call("emuModify", b.getInt64Ty(),
            {toHost(pointer), toBits(operand), i32(operation),
@@ -111,6 +133,7 @@ Value *HookBuilder::modify(Value *pointer, Value *operand, uint32_t operation,
 
 Value *HookBuilder::swap(Value *pointer, Value *expected, Value *value,
                          Order order, Scope scope) {
+  addPlace(PlaceKind::Modify, order, scope, bytesOf(value->getType()));
   return fromBits(
       call("emuSwap", b.getInt64Ty(),
            {toHost(pointer), toBits(expected), toBits(value),
@@ -120,6 +143,7 @@ Value *HookBuilder::swap(Value *pointer, Value *expected, Value *value,
 }
 
 void HookBuilder::fence(Order order, Scope scope) {
+  addPlace(PlaceKind::Fence, order, scope, 0);
   call("emuFence", b.getVoidTy(),
        {i32(pack(uint32_t(order), uint32_t(scope))), i32(site)});
 }

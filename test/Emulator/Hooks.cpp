@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <ctime>
 
 using namespace coll::emu;
@@ -49,16 +50,70 @@ void emuWeak(const void *address, uint64_t bytes, uint32_t flags,
     machine->idle = 0;
 }
 
+/// Order and scope that are left by a fault.
+static uint32_t weaken(uint32_t how, FaultKind fault) {
+  Order order = orderOf(how);
+  Scope scope = scopeOf(how);
+  switch (fault) {
+  case FaultKind::Relaxed:
+    return pack(uint32_t(Order::Relaxed), uint32_t(scope));
+  case FaultKind::NoAcquire:
+    return pack(uint32_t(Order::Release), uint32_t(scope));
+  case FaultKind::NoRelease:
+    return pack(uint32_t(Order::Acquire), uint32_t(scope));
+  case FaultKind::Gpu:
+    return pack(uint32_t(order), uint32_t(Scope::Gpu));
+  case FaultKind::Cta:
+    return pack(uint32_t(order), uint32_t(Scope::Cta));
+  default:
+    return how;
+  }
+}
+
+static uint64_t loadWeak(const void *address, uint32_t bytes, uint32_t site) {
+  emuWeak(address, bytes, 0, bytes, site);
+  uint64_t value = 0;
+  memcpy(&value, address, bytes);
+  return value;
+}
+static void storeWeak(void *address, uint64_t value, uint32_t bytes,
+                      uint32_t site) {
+  emuWeak(address, bytes, kWrite, bytes, site);
+  memcpy(address, &value, bytes);
+}
+
 uint64_t emuLoad(const void *address, uint32_t bytes, uint32_t how,
                  uint32_t site) {
-  return machine->loadFlag(toInteger(address), bytes, orderOf(how),
-                           scopeOf(how), site);
+  uintptr_t at = toInteger(address);
+  FaultKind fault = machine->faultAt(site, PlaceKind::Load);
+  if (fault == FaultKind::Weak)
+    return loadWeak(address, bytes, site);
+  how = weaken(how, fault);
+  auto load = [&](uintptr_t from, uint32_t width) {
+    return machine->loadFlag(from, width, orderOf(how), scopeOf(how), site);
+  };
+  if (fault != FaultKind::Split)
+    return load(at, bytes);
+  uint64_t low = load(at, 4);
+  return low | load(at + 4, 4) << 32;
 }
 
 void emuStore(void *address, uint64_t value, uint32_t bytes, uint32_t how,
               uint32_t site) {
-  machine->storeFlag(toInteger(address), value, bytes, orderOf(how),
-                     scopeOf(how), site);
+  uintptr_t at = toInteger(address);
+  FaultKind fault = machine->faultAt(site, PlaceKind::Store);
+  if (fault == FaultKind::Dropped)
+    return;
+  if (fault == FaultKind::Weak)
+    return storeWeak(address, value, bytes, site);
+  how = weaken(how, fault);
+  auto store = [&](uintptr_t to, uint64_t part, uint32_t width) {
+    machine->storeFlag(to, part, width, orderOf(how), scopeOf(how), site);
+  };
+  if (fault != FaultKind::Split)
+    return store(at, value, bytes);
+  store(at, uint32_t(value), 4);
+  store(at + 4, value >> 32, 4);
 }
 
 template <typename F, typename I>
@@ -106,6 +161,13 @@ static uint64_t apply(uint32_t operation, uint64_t old, uint64_t operand,
 
 uint64_t emuModify(void *address, uint64_t operand, uint32_t operation,
                    uint32_t bytes, uint32_t how, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Modify);
+  if (fault == FaultKind::Weak) {
+    uint64_t old = loadWeak(address, bytes, site);
+    storeWeak(address, apply(operation, old, operand, bytes), bytes, site);
+    return old;
+  }
+  how = weaken(how, fault);
   return machine->modifyFlag(toInteger(address), bytes, orderOf(how),
                              scopeOf(how), site,
                              [&](uint64_t old, uint64_t &value) {
@@ -116,6 +178,14 @@ uint64_t emuModify(void *address, uint64_t operand, uint32_t operation,
 
 uint64_t emuSwap(void *address, uint64_t expected, uint64_t value,
                  uint32_t bytes, uint32_t how, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Modify);
+  if (fault == FaultKind::Weak) {
+    uint64_t old = loadWeak(address, bytes, site);
+    if (old == expected)
+      storeWeak(address, value, bytes, site);
+    return old;
+  }
+  how = weaken(how, fault);
   return machine->modifyFlag(toInteger(address), bytes, orderOf(how),
                              scopeOf(how), site,
                              [&](uint64_t old, uint64_t &result) {
@@ -125,18 +195,31 @@ uint64_t emuSwap(void *address, uint64_t expected, uint64_t value,
 }
 
 void emuFence(uint32_t how, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Fence);
+  if (fault == FaultKind::Dropped)
+    return;
+  how = weaken(how, fault);
   machine->step(site, true);
   machine->fence(orderOf(how), scopeOf(how));
 }
 
 void emuBarrier(uint32_t id, uint32_t count, uint32_t isAligned, uint32_t waits,
                 uint32_t site) {
+  if (machine->faultAt(site, PlaceKind::Barrier) == FaultKind::Dropped)
+    return;
   machine->barrier(id, count, isAligned, waits, site);
 }
 
 uint32_t emuBarrierVotes(uint32_t id, uint32_t count, uint32_t isAligned,
                          uint32_t vote, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Vote);
+  if (fault == FaultKind::Dropped)
+    return vote;
   machine->barrier(id, count, isAligned, true, site, vote);
+  if (fault == FaultKind::Alone) {
+    machine->reached += current->block->barriers[id].result && !vote;
+    return vote;
+  }
   return current->block->barriers[id].result;
 }
 
@@ -187,6 +270,9 @@ void *emuShared(uint64_t offset) { return current->block->sharedBase + offset; }
 
 uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
                      uint32_t lane, uint32_t clamp, uint32_t site) {
+  if (kind == kWarpBarrier &&
+      machine->faultAt(site, PlaceKind::WarpBarrier) == FaultKind::Dropped)
+    return 0;
   bool isValid = false;
   uint64_t result =
       machine->exchange(kind, mask, value, lane, clamp, site, isValid);
@@ -222,20 +308,27 @@ void emuTrap(uint32_t site) {
   machine->yield();
 }
 
-void emuReached(uint32_t differs) { machine->reached += differs; }
+uint32_t emuBranch(uint32_t condition, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Branch);
+  if (fault == FaultKind::None)
+    return condition;
+  uint32_t other = fault == FaultKind::Always;
+  machine->reached += other != condition;
+  return other;
+}
 
 namespace coll::emu {
 #define COLL_EMU_HOOK(name) {#name, reinterpret_cast<void *>(&name)}
 const Hook kHooks[] = {
-    COLL_EMU_HOOK(emuWeak),     COLL_EMU_HOOK(emuLoad),
-    COLL_EMU_HOOK(emuStore),    COLL_EMU_HOOK(emuModify),
-    COLL_EMU_HOOK(emuSwap),     COLL_EMU_HOOK(emuFence),
-    COLL_EMU_HOOK(emuBarrier),  COLL_EMU_HOOK(emuBarrierVotes),
-    COLL_EMU_HOOK(emuRegister), COLL_EMU_HOOK(emuTime),
-    COLL_EMU_HOOK(emuPause),    COLL_EMU_HOOK(emuShared),
-    COLL_EMU_HOOK(emuExchange), COLL_EMU_HOOK(emuShuffleLane),
-    COLL_EMU_HOOK(emuTrap),     COLL_EMU_HOOK(emuReached),
-    COLL_EMU_HOOK(emuToFp8),    COLL_EMU_HOOK(emuFromFp8),
+    COLL_EMU_HOOK(emuWeak),      COLL_EMU_HOOK(emuLoad),
+    COLL_EMU_HOOK(emuStore),     COLL_EMU_HOOK(emuModify),
+    COLL_EMU_HOOK(emuSwap),      COLL_EMU_HOOK(emuFence),
+    COLL_EMU_HOOK(emuBarrier),   COLL_EMU_HOOK(emuBarrierVotes),
+    COLL_EMU_HOOK(emuRegister),  COLL_EMU_HOOK(emuTime),
+    COLL_EMU_HOOK(emuPause),     COLL_EMU_HOOK(emuShared),
+    COLL_EMU_HOOK(emuExchange),  COLL_EMU_HOOK(emuShuffleLane),
+    COLL_EMU_HOOK(emuTrap),      COLL_EMU_HOOK(emuBranch),
+    COLL_EMU_HOOK(emuToFp8),     COLL_EMU_HOOK(emuFromFp8),
     COLL_EMU_HOOK(emuMulticast), {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

@@ -97,8 +97,7 @@ uint32_t emuFromFp8(uint32_t isE5M2, uint32_t pair);
 void emuMulticast(void *address, uint32_t *data, uint32_t operation,
                   uint32_t site);
 void emuTrap(uint32_t site);
-/// In mutants, where they differ from what they were made of.
-void emuReached(uint32_t differs);
+uint32_t emuBranch(uint32_t condition, uint32_t site);
 }
 
 #endif // COLL_TEST_EMULATOR_HOOKS_H

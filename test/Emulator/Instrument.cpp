@@ -247,11 +247,13 @@ static std::string onInstruction(Instruction &inst, ModuleSlotTracker &slots) {
   if (std::string error = notExact(inst); !error.empty())
     return error + ": " + textOf(inst, slots);
   if (!isa<LoadInst, StoreInst, FenceInst, AtomicRMWInst, AtomicCmpXchgInst,
-           CallInst>(inst))
+           CallInst, BranchInst>(inst))
     return "";
   uint32_t site = makeSite(inst, slots);
   std::string text = siteOf(site).text, error;
-  if (auto *load = dyn_cast<LoadInst>(&inst))
+  if (auto *branch = dyn_cast<BranchInst>(&inst))
+    lowerBranch(branch, site);
+  else if (auto *load = dyn_cast<LoadInst>(&inst))
     error = onLoad(*load, site);
   else if (auto *store = dyn_cast<StoreInst>(&inst))
     error = onStore(*store, site);
@@ -375,25 +377,57 @@ static void nameGlobals(llvm::Module &module, Instrumented &result) {
   }
 }
 
+/// Replaces what a function does otherwise than on a GPU, and lists its places.
+static std::string onFunction(Function &function,
+                              const std::set<BranchInst *> &branches,
+                              const std::map<const Instruction *, Place> &known,
+                              ModuleSlotTracker &slots, Instrumented &result) {
+  slots.incorporateFunction(function);
+  SmallVector<Instruction *> list;
+  for (Instruction &inst : instructions(function)) {
+    auto *branch = dyn_cast<BranchInst>(&inst);
+    if (!branch || branches.count(branch))
+      list.push_back(&inst);
+  }
+  for (Instruction *inst : list) {
+    const Place &place = known.at(inst);
+    size_t before = result.places.size();
+    if (std::string error = onInstruction(*inst, slots); !error.empty())
+      return "function '" + function.getName().str() + "': " + error;
+    for (size_t i = before; i < result.places.size(); ++i) {
+      Place &made = result.places[i];
+      made.isInKernel = place.isInKernel;
+      made.isInLoop = place.isInLoop;
+      made.mayFollowWrites = place.mayFollowWrites;
+      made.isLoadedAgain = place.isLoadedAgain;
+      made.isBehindBarrier = place.isBehindBarrier;
+      made.function = siteOf(made.site).function;
+      made.text = siteOf(made.site).text;
+    }
+  }
+  return "";
+}
+
 std::string instrument(llvm::Module &module, Instrumented &result) {
   for (const char *name : {"llvm.used", "llvm.compiler.used"})
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
   placeShared(module, result);
   ModuleSlotTracker slots(&module);
+  std::vector<BranchInst *> found = findBranches(module);
+  std::set<BranchInst *> branches(found.begin(), found.end());
+  std::map<const Instruction *, Place> known = describePlaces(module);
   SmallVector<Function *> kernels;
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
     if (function.getCallingConv() == CallingConv::PTX_Kernel)
       kernels.push_back(&function);
-    slots.incorporateFunction(function);
-    SmallVector<Instruction *> list;
-    for (Instruction &inst : instructions(function))
-      list.push_back(&inst);
-    for (Instruction *inst : list)
-      if (std::string error = onInstruction(*inst, slots); !error.empty())
-        return "function '" + function.getName().str() + "': " + error;
+    HookBuilder::places = &result.places;
+    std::string error = onFunction(function, branches, known, slots, result);
+    HookBuilder::places = nullptr;
+    if (!error.empty())
+      return error;
   }
   for (Function *kernel : kernels)
     makeEntry(*kernel, result);

@@ -9,6 +9,8 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
+#include <map>
+
 namespace llvm {
 class ModuleSlotTracker;
 }
@@ -23,6 +25,7 @@ struct Instrumented {
   std::vector<InstrumentedKernel> kernels;
   std::vector<std::pair<std::string, size_t>> globals; // name, bytes
   std::vector<std::pair<std::string, size_t>> constants;
+  std::vector<Place> places;
   size_t sharedBytes = 0;  // of static shared memory
   bool hasDynamic = false; // dynamic shared memory begins behind it
 };
@@ -39,6 +42,10 @@ public:
 
   llvm::IRBuilder<> b;
   uint32_t site;
+
+  /// The list that places go to, while a module is instrumented.
+  static thread_local std::vector<Place> *places;
+  void addPlace(PlaceKind kind, Order order, Scope scope, unsigned bytes);
 
   llvm::CallInst *call(llvm::StringRef name, llvm::Type *result,
                        llvm::ArrayRef<llvm::Value *> operands);
@@ -62,6 +69,13 @@ public:
   void fence(Order order, Scope scope);
   llvm::Value *element(llvm::Value *pointer, uint64_t offset);
 };
+
+/// What can be said of instructions only before anything is replaced.
+std::map<const llvm::Instruction *, Place> describePlaces(llvm::Module &module);
+
+/// Branches that depend on what other threads do (Branches.cpp).
+std::vector<llvm::BranchInst *> findBranches(llvm::Module &module);
+void lowerBranch(llvm::BranchInst *branch, uint32_t site);
 
 /// Inline PTX: the instructions that this knows, by their meaning and not by
 /// their text. Replaces the call. An error text for any other.

@@ -67,6 +67,7 @@ static bool lowerBarrier(HookBuilder &h, CallInst *call, StringRef name) {
     count = operand(1);
   else if (name != "all")
     return false;
+  h.addPlace(PlaceKind::Barrier, Order::AcqRel, Scope::Cta, 0);
   h.call(
       "emuBarrier", h.b.getVoidTy(),
       {operand(0), count, h.i32(isAligned), h.i32(!isArrive), h.i32(h.site)});
@@ -81,6 +82,7 @@ static Value *lowerBarrierVote(HookBuilder &h, CallInst *call, StringRef name) {
     return nullptr;
   Value *count = isAll ? h.i32(0) : call->getArgOperand(1);
   Value *vote = call->getArgOperand(isAll ? 1 : 2);
+  h.addPlace(PlaceKind::Vote, Order::AcqRel, Scope::Cta, 0);
   Value *votes =
       h.call("emuBarrierVotes", h.b.getInt32Ty(),
              {call->getArgOperand(0), count, h.i32(isAligned),
@@ -226,6 +228,7 @@ std::string lowerIntrinsic(CallInst *call, uint32_t site) {
   } else if (name.consume_front("barrier.cta.")) {
     isKnown = lowerBarrier(h, call, name);
   } else if (name == "bar.warp.sync") {
+    h.addPlace(PlaceKind::WarpBarrier, Order::AcqRel, Scope::Cta, 0);
     exchange(h, kWarpBarrier, call->getArgOperand(0), h.i32(0), h.i32(0));
     isKnown = true;
   } else if (name.consume_front("shfl.sync.")) {

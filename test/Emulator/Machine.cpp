@@ -117,6 +117,18 @@ void Machine::hostReads(const void *address, size_t bytes) {
   state->noteHost(toInteger(address), bytes, false);
 }
 
+void Machine::hostStores(void *address, uint64_t value, unsigned bytes) {
+  state->noteHost(toInteger(address), bytes, true, Scope::Sys);
+  memcpy(address, &value, bytes);
+  state->idle = 0;
+}
+uint64_t Machine::hostLoads(const void *address, unsigned bytes) {
+  state->noteHost(toInteger(address), bytes, false, Scope::Sys);
+  uint64_t value = 0;
+  memcpy(&value, address, bytes);
+  return value;
+}
+
 Module *Machine::load(const std::string &code, std::string &error) {
   std::shared_ptr<Module> module = loadModule(code, error);
   if (!module)
@@ -202,6 +214,13 @@ void Machine::streamWait(uint64_t stream, LaunchId launch) {
     state->streams[stream].waits.push_back(launch);
 }
 
+void Machine::beginsLate(LaunchId launch, LaunchId earlier) {
+  if (LaunchState *found = state->find(launch))
+    found->late.push_back(earlier);
+}
+
+void Machine::stall(int device) { state->stalled = device; }
+
 bool Machine::isFinished(LaunchId launch) const {
   LaunchState *found = state->find(launch);
   return !found || found->isFinished;
@@ -253,6 +272,13 @@ std::string Machine::reportText() const {
 uint64_t Machine::steps() const { return state->steps; }
 uint64_t Machine::multicasts() const { return state->multicasts; }
 uint64_t Machine::switches() const { return state->switches; }
+const std::map<uint32_t, uint64_t> &Machine::visits() const {
+  return state->visits;
+}
+uint64_t Machine::executed() const { return state->executed; }
 uint64_t Machine::reached() const { return state->reached; }
+std::vector<Place> Machine::places(const Module *module) {
+  return module->places;
+}
 
 } // namespace coll::emu

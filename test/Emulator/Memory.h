@@ -15,10 +15,6 @@
 
 namespace coll::emu {
 
-/// How far an operation's effect is promised to reach. Weak: not at all.
-enum class Scope : uint8_t { Weak, Cta, Gpu, Sys };
-enum class Order : uint8_t { Relaxed, Acquire, Release, AcqRel, SeqCst };
-
 /// One access that is remembered.
 struct Entry {
   uint32_t slot = 0, time = 0; // time 0: empty
@@ -26,6 +22,7 @@ struct Entry {
   uint8_t mask = 0; // which of the four bytes
   bool isWrite = false;
   Scope scope = Scope::Weak;
+  uint8_t extent = 0; // of a strong access: where it begins and ends
 };
 
 /// Most cells have one writer and one reader. What many threads read gets one

@@ -153,6 +153,7 @@ static std::shared_ptr<Module> compile(const std::string &code,
   if (!error.empty())
     return nullptr;
   module->sharedBytes = made.sharedBytes;
+  module->places = std::move(made.places);
   if (Error failed = module->jit->addIRModule(
           orc::ThreadSafeModule(std::move(ir), std::move(context)))) {
     error = toString(std::move(failed));

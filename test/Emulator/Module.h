@@ -26,6 +26,7 @@ public:
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::vector<LoadedKernel> kernels;
   std::vector<LoadedGlobal> globals, constants;
+  std::vector<Place> places;
   size_t sharedBytes = 0;
 
   const LoadedKernel *find(const std::string &name) const {

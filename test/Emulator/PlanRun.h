@@ -26,6 +26,16 @@ enum class Registered { None, All, In, Out, Even };
 /// for another place of the others.
 enum class Multicast { None, All, Skewed };
 
+/// What goes wrong in a run on devices, on purpose.
+enum class Trouble {
+  None,
+  Late,     // a rank's launches are ordered by nothing but `entered`
+  Overlap,  // two launches of every rank at a time
+  Abort,    // a rank stops somewhere, and the host aborts
+  Deadline, // a rank stops somewhere, and waits have an end
+  Mismatch  // rank 0 calls with another signature
+};
+
 struct PlanCall {
   const coll_plan *plan = nullptr;
   uint32_t ranks = 0;
@@ -49,7 +59,20 @@ struct PlanCall {
   Registered registered = Registered::None;
   Multicast multicast = Multicast::None;
   bool isExact = false; // sums are the same in any order
+  Trouble trouble = Trouble::None;
 };
+
+/// Of a list of kernels the first for the call.
+template <typename Kernel>
+const Kernel *chooseKernel(const Kernel *kernels, uint32_t count,
+                           const PlanCall &call) {
+  for (uint32_t i = 0; i < count; ++i)
+    if ((kernels[i].dtype == COLL_ANY || kernels[i].dtype == call.dtype) &&
+        (!call.plan->reduces || kernels[i].op == COLL_ANY ||
+         kernels[i].op == call.op))
+      return &kernels[i];
+  return nullptr;
+}
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
 class PlanMemory {
@@ -93,6 +116,7 @@ public:
   std::vector<char> arguments(uint32_t rank, size_t bytes) const;
 
   std::vector<PlanRank> ranks;
+  uint32_t *abortWord = nullptr;
 
 private:
   std::string buildRank(uint32_t rank);
@@ -112,24 +136,31 @@ private:
   PlanMemory *memory = nullptr;
   bool isDevice = false;
   std::vector<uint32_t> stepChunks;
-  uint32_t *abortWord = nullptr;
   std::vector<PlanWindow> windows;
   std::vector<coll_window *> tables; // by rank
 };
 
 /// Sums over runs.
 struct RunCounts {
-  uint64_t steps = 0, multicasts = 0, reached = 0; // as of Machine
+  uint64_t steps = 0, multicasts = 0, executed = 0,
+           reached = 0;                // as of Machine
+  std::map<uint32_t, uint64_t> visits; // of places, by site, if wanted
 };
+
+/// In runs with Trouble::Deadline.
+constexpr uint64_t kDeadlineSteps = 40000;
 
 /// Outputs after each launch, by host kernels in threads.
 std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs);
 /// The same on the emulator; `code` is the module. The text says what is wrong:
-/// reports, or outputs that are not `expected`.
+/// reports, outputs that are not `expected`, or what blocks tell the host.
 std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
                          RunCounts *counts = nullptr);
+
+/// What a kernel comes to, and the functions that it calls.
+std::vector<Place> placesOf(const std::string &code, const std::string &kernel);
 
 /// What host kernels call.
 uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,

@@ -319,6 +319,7 @@ bool PtxLowering::lower() {
     bool isArrive = take("arrive");
     if (!id || !count || (!isArrive && !take("sync")) || !modifiers.empty())
       return false;
+    h.addPlace(PlaceKind::Barrier, Order::AcqRel, Scope::Cta, 0);
     h.call("emuBarrier", h.b.getVoidTy(),
            {id, count, h.i32(isAligned), h.i32(!isArrive), h.i32(h.site)});
     return true;

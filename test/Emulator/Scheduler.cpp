@@ -61,11 +61,12 @@ LaunchState *MachineState::find(LaunchId id) const {
 }
 
 bool MachineState::mayStart(const LaunchState &launch) const {
-  return std::all_of(launch.after.begin(), launch.after.end(),
-                     [&](LaunchId id) {
-                       LaunchState *before = find(id);
-                       return !before || before->isFinished;
-                     });
+  auto isOver = [&](LaunchId id) {
+    LaunchState *before = find(id);
+    return !before || before->isFinished;
+  };
+  return std::all_of(launch.after.begin(), launch.after.end(), isOver) &&
+         std::all_of(launch.late.begin(), launch.late.end(), isOver);
 }
 
 void MachineState::start(LaunchState &launch) {
@@ -215,7 +216,21 @@ void MachineState::step(uint32_t site, bool isStrong) {
 
 void MachineState::idleLoad() { ++idle; }
 
+/// Null: all that could run is stalled.
 Thread *MachineState::pick() {
+  if (stalled == kHost)
+    return pickAny();
+  auto runs = [&](const Thread *thread) {
+    return thread->block->launch->device != stalled;
+  };
+  for (int tries = 0; tries < 4; ++tries)
+    if (Thread *thread = pickAny(); runs(thread))
+      return thread;
+  auto found = std::find_if(ready.begin(), ready.end(), runs);
+  return found == ready.end() ? nullptr : *found;
+}
+
+Thread *MachineState::pickAny() {
   size_t count = ready.size();
   Thread *thread = ready[draw() % count];
   unsigned strategy = options.seed % 3;
@@ -278,19 +293,22 @@ bool MachineState::runSome(const std::vector<LaunchId> &until) {
     }
     if (!goesOn)
       return true;
+    if (options.whileRunning && steps >= nextHostStep) {
+      uint64_t after = options.whileRunning(steps);
+      nextHostStep = after ? steps + after : ~uint64_t(0);
+    }
     uint64_t limit =
         options.idleLoads ? options.idleLoads : 4096 + 256 * ready.size();
-    if (ready.empty() || idle > limit) {
+    Thread *thread = ready.empty() || idle > limit ? nullptr : pick();
+    if (!thread) {
       if (!options.onIdle || !options.onIdle()) {
         reportDeadlock();
         return false;
       }
       idle = 0;
       mayHaveStarts = true;
-      if (ready.empty())
-        continue;
+      continue;
     }
-    Thread *thread = pick();
     current = thread;
     switchTo(scheduler, thread->context);
     current = nullptr;

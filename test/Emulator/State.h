@@ -35,8 +35,11 @@ public:
   std::vector<Thread *> ready;
   std::vector<char *> freeStacks;
   std::vector<std::pair<char *, size_t>> stackChunks;
-  uint64_t random = 1, steps = 0, switches = 0, idle = 0, reached = 0,
-           multicasts = 0;
+  uint64_t random = 1, steps = 0, switches = 0, idle = 0, multicasts = 0;
+  uint64_t executed = 0, reached = 0; // the fault's place
+  std::map<uint32_t, uint64_t> visits;
+  uint64_t nextHostStep = 0;
+  int stalled = kHost; // a device whose threads do not run
   uint64_t nextBlock = 1;
   LaunchId nextLaunch = 1;
   uint64_t favoured = 0, favourUntil = 0;
@@ -51,6 +54,18 @@ public:
   }
   bool draw(unsigned outOf) { return outOf < 2 || draw() % outOf == 0; }
 
+  /// The fault, where this place has it.
+  FaultKind faultAt(uint32_t site, PlaceKind place) {
+    if (options.countsVisits)
+      ++visits[site];
+    if (site != options.fault.site || place != options.fault.place || !site)
+      return FaultKind::None;
+    ++executed;
+    if (place != PlaceKind::Branch && options.fault.kind != FaultKind::Alone)
+      ++reached;
+    return options.fault.kind;
+  }
+
   // Scheduler.cpp
   LaunchState *find(LaunchId id) const;
   bool mayStart(const LaunchState &launch) const;
@@ -59,6 +74,7 @@ public:
   void finish(Thread &thread);
   void finish(LaunchState &launch);
   Thread *pick();
+  Thread *pickAny();
   bool runSome(const std::vector<LaunchId> &until);
   void yield(); // of the current thread, which stays ready
   void block(); // until unblock()
@@ -81,7 +97,8 @@ public:
   /// The same bytes of every member of a multicast range; all are noted.
   std::vector<char *> members(uintptr_t address, size_t bytes, bool isWrite,
                               uint32_t site);
-  void noteHost(uintptr_t address, size_t bytes, bool isWrite);
+  void noteHost(uintptr_t address, size_t bytes, bool isWrite,
+                Scope scope = Scope::Weak);
 
   // Flags.cpp
   uint64_t loadFlag(uintptr_t address, unsigned bytes, Order order, Scope scope,

@@ -105,7 +105,7 @@ struct LaunchState {
   Dim3 grid, block;
   size_t sharedBytes = 0;
   std::vector<void *> paramPointers;
-  std::vector<LaunchId> after;
+  std::vector<LaunchId> after, late;
   std::vector<std::unique_ptr<Block>> blocks;
   uint64_t aliveBlocks = 0;
   bool isStarted = false, isFinished = false, isKnownToHost = false;

@@ -10,17 +10,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "Module.h"
-#include "Mutate.h"
-#include "PlanRun.h"
+#include "Mutants.h"
 #include "test/Unit/Score.h"
 
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <array>
-#include <map>
 
 using namespace llvm;
 using namespace coll;
@@ -41,6 +42,7 @@ static cl::opt<unsigned> firstSeed("first-seed", cl::init(1));
 static cl::opt<unsigned> launches("launches", cl::init(2));
 static cl::opt<unsigned> slotBytes("slot-bytes", cl::init(1024));
 static cl::opt<unsigned> slots("slots", cl::init(4));
+static cl::opt<unsigned> smallSlots("small-slots", cl::init(8));
 static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"));
 static cl::opt<bool> isBackToBack("back-to-back",
                                   cl::desc("no wait between launches"));
@@ -56,9 +58,12 @@ static cl::opt<unsigned>
 static cl::opt<size_t> otherElements("other-count",
                                      cl::desc("elements of the others"));
 static cl::opt<bool> mutants("mutants");
-static cl::opt<std::string> mutantKind("mutant-kind",
-                                       cl::desc("only mutants of this kind"));
+static cl::opt<std::string>
+    withoutCalls("without-calls",
+                 cl::desc("leaves out all calls of this function"));
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
+static cl::opt<unsigned> mutantSample("mutant-sample", cl::init(1),
+                                      cl::desc("judge every so many-th"));
 static cl::opt<std::string> scoreName("score");
 
 static const std::pair<const char *, coll_dtype> kDtypeNames[] = {
@@ -85,8 +90,7 @@ static int fail(const Twine &text) {
 static uint64_t countBytes(uint64_t) { return 0; }
 
 /// The object's code and tables in this process.
-static const coll_plan *loadPlan(std::unique_ptr<orc::LLJIT> &jit,
-                                 std::string &error) {
+static bool loadObject(std::unique_ptr<orc::LLJIT> &jit, std::string &error) {
   auto take = [&](llvm::Error failed) {
     if (failed)
       error = toString(std::move(failed));
@@ -95,12 +99,12 @@ static const coll_plan *loadPlan(std::unique_ptr<orc::LLJIT> &jit,
   auto buffer = MemoryBuffer::getFile(objectFile);
   if (!buffer) {
     error = objectFile + ": " + buffer.getError().message();
-    return nullptr;
+    return false;
   }
   auto made = orc::LLJITBuilder().create();
   if (!made) {
     error = toString(made.takeError());
-    return nullptr;
+    return false;
   }
   jit = std::move(*made);
   orc::SymbolMap symbols;
@@ -115,16 +119,9 @@ static const coll_plan *loadPlan(std::unique_ptr<orc::LLJIT> &jit,
   define("coll_kernel_remote", &remoteOnHost);
   define("coll_kernel_move", &moveOnHost);
   define("coll_count_bytes", &countBytes);
-  if (!take(jit->getMainJITDylib().define(
-          orc::absoluteSymbols(std::move(symbols)))) ||
-      !take(jit->addObjectFile(std::move(*buffer))))
-    return nullptr;
-  auto address = jit->lookup(planName + "_plan");
-  if (!address) {
-    error = toString(address.takeError());
-    return nullptr;
-  }
-  return address->toPtr<const coll_plan *>();
+  return take(jit->getMainJITDylib().define(
+             orc::absoluteSymbols(std::move(symbols)))) &&
+         take(jit->addObjectFile(std::move(*buffer)));
 }
 
 static std::string bitcodeOf(const coll_plan &plan) {
@@ -135,6 +132,30 @@ static std::string bitcodeOf(const coll_plan &plan) {
   return "";
 }
 
+/// The module without calls of a function whose result nobody asks for.
+static std::string withoutCallsOf(const std::string &code, StringRef name,
+                                  std::string &error) {
+  LLVMContext context;
+  auto module = parseBitcodeFile(MemoryBufferRef(code, "device"), context);
+  if (!module) {
+    error = toString(module.takeError());
+    return "";
+  }
+  std::vector<CallInst *> calls;
+  if (Function *function = (*module)->getFunction(name))
+    for (User *user : function->users())
+      if (auto *call = dyn_cast<CallInst>(user))
+        calls.push_back(call);
+  if (calls.empty())
+    error = "nothing calls '" + name.str() + "'";
+  for (CallInst *call : calls)
+    call->eraseFromParent();
+  std::string text;
+  raw_string_ostream os(text);
+  WriteBitcodeToFile(**module, os);
+  return text;
+}
+
 static Options optionsFor(unsigned seed) {
   Options options;
   options.seed = seed;
@@ -142,106 +163,14 @@ static Options optionsFor(unsigned seed) {
   return options;
 }
 
-/// A call, and the outputs that are right.
-struct Way {
-  PlanCall call;
-  std::vector<std::string> expected;
-};
-
-static std::string makeWays(const PlanCall &call, std::vector<Way> &ways) {
-  for (bool small : {false, true}) {
-    Way way;
-    if (call.period) { // what is wrong may need other inputs to be seen
-      way.call = call;
-      if (std::string error = runOnHost(call, way.expected); !error.empty())
-        return error;
-      ways.push_back(std::move(way));
-      break;
-    }
-    way.call = call;
-    way.call.isSmall = small;
-    way.call.isBackToBack = true;
-    PlanCall first = way.call;
-    first.launches = 1;
-    if (std::string error = runOnHost(first, way.expected); !error.empty())
-      return error;
-    ways.push_back(std::move(way));
-  }
-  return "";
+static const coll_dtype *findDtype(const std::string &wanted) {
+  for (auto &[name, dtype] : kDtypeNames)
+    if (wanted == name)
+      return &dtype;
+  return nullptr;
 }
 
-enum class Verdict { Caught, Equivalent, NotReached, Missed };
-
-static Verdict judge(const Mutant &mutant, const std::vector<Way> &ways) {
-  RunCounts all;
-  for (const Way &way : ways)
-    for (unsigned seed = 1; seed <= mutantSeeds; ++seed) {
-      RunCounts counts;
-      if (!runOnDevices(way.call, mutant.code, optionsFor(seed), way.expected,
-                        &counts)
-               .empty())
-        return Verdict::Caught;
-      all.reached += counts.reached;
-      if (!counts.reached)
-        break; // nor does another seed come to it
-    }
-  return !all.reached                     ? Verdict::NotReached
-         : !whyEquivalent(mutant).empty() ? Verdict::Equivalent
-                                          : Verdict::Missed;
-}
-
-static std::string kernelFor(const PlanCall &call) {
-  for (uint32_t i = 0; i < call.plan->ndevice_kernels; ++i) {
-    const coll_device_kernel &kernel = call.plan->device_kernels[i];
-    if (kernel.dtype == COLL_ANY || kernel.dtype == call.dtype)
-      return kernel.symbol;
-  }
-  return "";
-}
-
-static int runMutants(const PlanCall &call, const std::string &code) {
-  std::vector<Mutant> list;
-  std::vector<Way> ways;
-  std::string error = makeMutants(code, kernelFor(call), list);
-  if (error.empty())
-    error = makeWays(call, ways);
-  if (!error.empty())
-    return fail(error);
-  static const char *const names[] = {"caught", "equivalent", "not reached",
-                                      "MISSED"};
-  std::map<std::string, std::array<unsigned, 4>> byKind;
-  std::array<unsigned, 4> total = {};
-  if (!mutantKind.empty())
-    erase_if(list, [](const Mutant &m) { return m.kind != mutantKind; });
-  for (const Mutant &mutant : list) {
-    unsigned verdict = unsigned(judge(mutant, ways));
-    ++byKind[mutant.kind][verdict];
-    ++total[verdict];
-    outs() << names[verdict] << ": " << mutant.kind << ": " << mutant.where();
-    if (verdict == unsigned(Verdict::Equivalent))
-      outs() << " (" << whyEquivalent(mutant) << ")";
-    outs() << "\n";
-  }
-  auto textOf = [&](const std::array<unsigned, 4> &numbers) {
-    std::string text;
-    for (unsigned i = 0; i < 4; ++i)
-      text += (i ? ", " : "") + std::to_string(numbers[i]) + " " + names[i];
-    return text;
-  };
-  for (auto &[kind, numbers] : byKind)
-    outs() << "  " << kind << ": " << textOf(numbers) << "\n";
-  std::string line = std::to_string(list.size()) + " mutants: " + textOf(total);
-  outs() << line << "\n";
-  outs().flush();
-  if (!scoreName.empty())
-    test::reportScore(scoreName, line);
-  return total[unsigned(Verdict::Missed)] != 0;
-}
-
-static int runAll(const coll_plan &plan) {
-  std::string code = bitcodeOf(plan);
-  if (code.empty())
-    return fail("the plan has no bitcode: compile it with --embed-bitcode");
+static PlanCall callOf(const coll_plan &plan) {
   PlanCall call;
   call.plan = &plan;
   call.ranks = ranks;
@@ -251,54 +180,130 @@ static int runAll(const coll_plan &plan) {
   call.otherCount = otherElements;
   call.rings.slotBytes = slotBytes;
   call.rings.slots = slots;
+  call.rings.smallSlots = smallSlots;
   call.isSmall = isSmall;
   call.launches = launches;
   call.isBackToBack = isBackToBack;
   for (auto &[name, op] : kOpNames)
     if (opName == name)
       call.op = op;
-  if (registered.getNumOccurrences() && registered.empty())
-    registered = "all";
   for (auto &[name, which] : kRegisteredNames)
     if (registered == name)
       call.registered = which;
-  if (!registered.empty() && call.registered == Registered::None)
-    return fail("no --registered=" + registered);
   if (multicast.getNumOccurrences()) {
     call.multicast = multicast == "skewed" ? Multicast::Skewed : Multicast::All;
     call.isExact = true;
-    if (!multicast.empty() && multicast != "all" && multicast != "skewed")
-      return fail("no --multicast=" + multicast);
   }
-  for (const std::string &dtypeName : dtypes) {
-    bool isKnown = false;
-    for (auto &[name, dtype] : kDtypeNames)
-      if (dtypeName == name) {
+  return call;
+}
+
+static int runMutants(const std::vector<MutantPlan> &plans) {
+  MutantCounts counts;
+  if (std::string error =
+          judgeMutants(plans, mutantSeeds, mutantSample, counts);
+      !error.empty())
+    return fail(error);
+  outs() << counts.text() << "\n";
+  errs() << counts.seeds << " runs\n";
+  outs().flush();
+  if (!scoreName.empty())
+    test::reportScore(scoreName, counts.text());
+  return counts.missed != 0;
+}
+
+/// Every kernel of the plan, over bulk and small slots in turn. Kernels that
+/// only move bytes run for elements of every size.
+static int runKernels(const MutantPlan &plan) {
+  unsigned runs = 0;
+  const coll_plan &all = *plan.call.plan;
+  for (uint32_t k = 0; k < all.ndevice_kernels; ++k) {
+    const coll_device_kernel &kernel = all.device_kernels[k];
+    std::vector<coll_dtype> types{coll_dtype(kernel.dtype)};
+    if (kernel.dtype == COLL_ANY)
+      types = {COLL_U8, COLL_BF16, COLL_F32, COLL_F64};
+    for (coll_dtype dtype : types)
+      for (unsigned seed = firstSeed; seed < firstSeed + seeds;
+           ++seed, ++runs) {
+        PlanCall call = plan.call;
         call.dtype = dtype;
-        isKnown = true;
+        call.op = kernel.op == COLL_ANY ? COLL_SUM : coll_op(kernel.op);
+        call.isSmall = (seed + k) % 2;
+        std::vector<std::string> expected;
+        std::string error = runOnHost(call, expected);
+        if (error.empty())
+          error = runOnDevices(call, plan.code, optionsFor(seed), expected);
+        if (!error.empty())
+          return fail(plan.name + ", kernel " + kernel.symbol + ", dtype " +
+                      Twine(unsigned(dtype)) + ", seed " + Twine(seed) + ": " +
+                      error);
       }
-    if (!isKnown)
+  }
+  outs() << plan.name << ": " << ranks << " ranks, " << all.ndevice_kernels
+         << " kernels, " << runs << " runs: right, no report\n";
+  return 0;
+}
+
+static int runSeeds(const MutantPlan &plan) {
+  if (dtypes.front() == "all")
+    return runKernels(plan);
+  for (const std::string &dtypeName : dtypes) {
+    PlanCall call = plan.call;
+    const coll_dtype *dtype = findDtype(dtypeName);
+    if (!dtype)
       return fail("no dtype '" + dtypeName + "'");
+    call.dtype = *dtype;
     std::vector<std::string> expected;
     if (std::string error = runOnHost(call, expected); !error.empty())
       return fail(error);
     RunCounts counts;
     for (unsigned seed = firstSeed; seed < firstSeed + seeds; ++seed)
-      if (std::string error =
-              runOnDevices(call, code, optionsFor(seed), expected, &counts);
+      if (std::string error = runOnDevices(call, plan.code, optionsFor(seed),
+                                           expected, &counts);
           !error.empty())
         return fail("seed " + Twine(seed) + ", " + dtypeName + ": " + error);
-    outs() << planName << ": " << ranks << " ranks, " << dtypeName << ", "
+    outs() << plan.name << ": " << ranks << " ranks, " << dtypeName << ", "
            << seeds << " seeds: right, no report"
            << (call.multicast == Multicast::None ? ""
                : counts.multicasts               ? ", by multimem"
                                                  : ", without multimem")
            << "\n";
     errs() << counts.steps << " accesses\n";
-    if (mutants)
-      if (int status = runMutants(call, code))
-        return status;
   }
+  return 0;
+}
+
+/// Several plans of the object, separated by commas.
+static int runAll(orc::LLJIT &jit) {
+  std::vector<MutantPlan> plans;
+  SmallVector<StringRef> names;
+  StringRef(planName).split(names, ',');
+  for (StringRef name : names) {
+    auto address = jit.lookup((name + "_plan").str());
+    if (!address)
+      return fail(toString(address.takeError()));
+    MutantPlan plan;
+    plan.name = name.str();
+    const auto *found = address->toPtr<const coll_plan *>();
+    plan.call = callOf(*found);
+    plan.code = bitcodeOf(*found);
+    if (plan.code.empty())
+      return fail("the plan has no bitcode: compile it with --embed-bitcode");
+    std::string error;
+    if (!withoutCalls.empty())
+      plan.code = withoutCallsOf(plan.code, withoutCalls, error);
+    if (!error.empty())
+      return fail(error);
+    plans.push_back(std::move(plan));
+  }
+  if (mutants) {
+    for (MutantPlan &plan : plans)
+      if (const coll_dtype *dtype = findDtype(dtypes.front()))
+        plan.call.dtype = *dtype;
+    return runMutants(plans);
+  }
+  for (const MutantPlan &plan : plans)
+    if (int status = runSeeds(plan))
+      return status;
   return 0;
 }
 
@@ -308,6 +313,15 @@ int main(int argc, char **argv) {
   InitializeNativeTargetAsmPrinter();
   std::unique_ptr<orc::LLJIT> jit;
   std::string error;
-  const coll_plan *plan = loadPlan(jit, error);
-  return plan ? runAll(*plan) : fail(error);
+  if (dtypes.empty())
+    return fail("--dtypes names the element types");
+  if (registered.getNumOccurrences() && registered.empty())
+    registered = "all";
+  if (!registered.empty() && none_of(kRegisteredNames, [](auto &known) {
+        return registered == known.first;
+      }))
+    return fail("no --registered=" + registered);
+  if (!multicast.empty() && multicast != "all" && multicast != "skewed")
+    return fail("no --multicast=" + multicast);
+  return loadObject(jit, error) ? runAll(*jit) : fail(error);
 }

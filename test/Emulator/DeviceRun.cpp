@@ -1,0 +1,394 @@
+//===- DeviceRun.cpp - A plan on the emulator, with a host beside it ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The host looks at the blocks' lines while they run, as the runtime's monitor
+// does, and sets the abort word when a block has left with a reason, or when it
+// is told to. Where a rank stops all others wait in the end: then it also
+// checks that blocks show where they wait.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanRun.h"
+
+#include <cstring>
+#include <sys/mman.h>
+
+namespace coll::emu {
+
+/// What an application does with its buffers behind a launch: reads results and
+/// writes inputs. Bytes stay what they are.
+static const char *const applicationCode = R"(
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @application(ptr addrspace(1) %buffer, i64 %bytes) {
+  br label %head
+head:
+  %at = phi i64 [ 0, %0 ], [ %next, %body ]
+  %some = icmp ult i64 %at, %bytes
+  br i1 %some, label %body, label %done
+body:
+  %address = getelementptr i8, ptr addrspace(1) %buffer, i64 %at
+  %value = load i8, ptr addrspace(1) %address
+  store i8 %value, ptr addrspace(1) %address
+  %next = add i64 %at, 1
+  br label %head
+done:
+  ret void
+}
+)";
+
+namespace {
+class DeviceMemory : public PlanMemory {
+public:
+  explicit DeviceMemory(Machine &machine) : machine(machine) {}
+  void *alloc(uint32_t rank, size_t bytes, bool isWritten) override {
+    void *made = machine.alloc(rank == ~0u ? kHost : int(rank),
+                               std::max<size_t>(bytes, 1));
+    if (isWritten)
+      machine.hostWrote(made, bytes);
+    return made;
+  }
+  void *multicast(const std::vector<void *> &members, size_t bytes) override {
+    // Addresses that nothing else may be loaded from.
+    void *made =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped.emplace_back(made, bytes);
+    bool isGood = made != MAP_FAILED && machine.addMulticast(made, bytes);
+    for (void *member : members)
+      isGood = isGood && machine.addMember(made, member, 0, bytes);
+    return isGood ? made : nullptr;
+  }
+  ~DeviceMemory() override {
+    for (auto [address, bytes] : mapped)
+      munmap(address, bytes);
+  }
+
+private:
+  Machine &machine;
+  std::vector<std::pair<void *, size_t>> mapped;
+};
+
+class DeviceRun {
+public:
+  DeviceRun(const PlanCall &call, const coll_device_kernel &kernel,
+            Options options);
+  std::string go(const std::string &code,
+                 const std::vector<std::string> &expected);
+  Machine machine;
+
+private:
+  /// How often the host looks, in steps.
+  static constexpr uint64_t kLook = 512;
+
+  Options watched(Options options);
+  void launchAll(unsigned launch);
+  void useBuffers();
+  void abort();
+  uint64_t look(uint64_t steps);
+  bool onIdle();
+  bool hasResult();
+  std::string checkPositions();
+  std::string checkEnd();
+  std::string checkChannels();
+  coll_block *lines(uint32_t rank) const {
+    return reinterpret_cast<coll_block *>(layout.ranks[rank].inst->blocks);
+  }
+  bool stops() const {
+    return call.trouble == Trouble::Abort || call.trouble == Trouble::Deadline;
+  }
+
+  const PlanCall &call;
+  const coll_device_kernel &kernel;
+  const Module *module = nullptr, *application = nullptr;
+  PlanLayout layout;
+  std::vector<LaunchId> last; // by rank
+  std::string error, seen;    // seen: what the host found wrong meanwhile
+  uint64_t seed, stopAt = ~uint64_t(0);
+  uint32_t stopped = ~0u; // a rank
+  uint32_t signature = 0; // of rank 1, in the last launch
+  unsigned idleCalls = 0;
+  bool isAborted = false, isReady = false;
+};
+} // namespace
+
+DeviceRun::DeviceRun(const PlanCall &call, const coll_device_kernel &kernel,
+                     Options options)
+    : machine(call.ranks, watched(options)), call(call), kernel(kernel),
+      seed(options.seed) {}
+
+Options DeviceRun::watched(Options options) {
+  options.whileRunning = [this](uint64_t steps) { return look(steps); };
+  options.onIdle = [this] { return onIdle(); };
+  return options;
+}
+
+void DeviceRun::abort() {
+  isAborted = true;
+  machine.stall(kHost);
+  machine.hostStores(layout.abortWord, 1, 4);
+}
+
+bool DeviceRun::hasResult() {
+  bool found = false;
+  for (uint32_t rank = 0; rank < call.ranks; ++rank)
+    for (uint32_t b = 0; b < layout.ranks[rank].inst->nblocks; ++b) {
+      coll_block &line = lines(rank)[b];
+      for (uint64_t *word :
+           {&line.progress, &line.wait_since, &line.want, &line.have})
+        machine.hostLoads(word, 8);
+      found |= machine.hostLoads(&line.result, 4) != 0;
+    }
+  return found;
+}
+
+uint64_t DeviceRun::look(uint64_t steps) {
+  if (isReady && !isAborted && hasResult())
+    abort();
+  if (steps >= stopAt) {
+    stopped = uint32_t(seed * 2654435761u >> 16) % call.ranks;
+    machine.stall(int(stopped));
+    stopAt = ~uint64_t(0);
+  }
+  return std::min(kLook, stopAt - steps);
+}
+
+bool DeviceRun::onIdle() {
+  if (isAborted)
+    return false;
+  if (hasResult()) {
+    abort();
+    return true;
+  }
+  if (call.trouble == Trouble::Abort) {
+    seen = checkPositions();
+    abort();
+    return true;
+  }
+  return call.trouble == Trouble::Deadline && ++idleCalls < 8;
+}
+
+/// Every block that is still in its launch waits now: it must say so.
+std::string DeviceRun::checkPositions() {
+  for (uint32_t rank = 0; rank < call.ranks; ++rank) {
+    const coll_inst &inst = *layout.ranks[rank].inst;
+    auto *signals = reinterpret_cast<coll_device_signal *>(inst.signals);
+    if (rank == stopped)
+      continue;
+    for (uint32_t b = 0; b < inst.nblocks; ++b) {
+      if (!signals[b].entered)
+        continue;
+      const coll_block &line = lines(rank)[b];
+      uint64_t state = line.progress >> 60;
+      bool isChannel =
+          state == COLL_STATE_WAIT_DATA || state == COLL_STATE_WAIT_CREDIT;
+      std::string where = ", block " + std::to_string(b) + " of rank " +
+                          std::to_string(rank) + " that waits";
+      if (!isChannel && state != COLL_STATE_WAIT_BLOCK)
+        return "wrong position: state " + std::to_string(state) + where;
+      // Channels have been used before, so their counts are not 0; a small slot
+      // may be new.
+      if (!line.wait_since || !line.want || (!line.have && !call.isSmall))
+        return "wrong position: a word is 0" + where;
+    }
+  }
+  return "";
+}
+
+void DeviceRun::launchAll(unsigned launch) {
+  bool isLast = launch + 1 == call.launches;
+  if (isLast && stops()) {
+    uint64_t before = machine.steps(); // of the launches before this one
+    // Every third seed before it has done anything: then its peers lack room.
+    stopAt =
+        before + (seed % 3 ? seed * 7919 % std::max<uint64_t>(before, 1) : 0);
+  }
+  bool isBeside =
+      call.trouble == Trouble::Late || call.trouble == Trouble::Overlap;
+  for (uint32_t rank = 0; rank < call.ranks && error.empty(); ++rank) {
+    const coll_inst &inst = *layout.ranks[rank].inst;
+    if (!inst.nblocks)
+      continue;
+    std::vector<char> args = layout.arguments(rank, kernel.param_bytes);
+    signature = reinterpret_cast<coll_args *>(args.data())->sig;
+    if (call.trouble == Trouble::Mismatch && isLast && rank == 0)
+      reinterpret_cast<coll_args *>(args.data())->sig ^= 1;
+    void *params[] = {args.data()};
+    uint64_t stream = rank + (isBeside ? launch * uint64_t(call.ranks) : 0);
+    LaunchId id = machine.launch(int(rank), stream, module, kernel.symbol,
+                                 {inst.nblocks, 1, 1}, {kernel.threads, 1, 1},
+                                 params, 0, error);
+    if (call.trouble == Trouble::Late && launch)
+      machine.beginsLate(id, last[rank]);
+    last[rank] = id;
+  }
+}
+
+/// The application does so behind a launch, on the ranks' streams.
+void DeviceRun::useBuffers() {
+  for (uint32_t number = 0; number < call.ranks; ++number) {
+    const PlanRank &rank = layout.ranks[number];
+    auto use = [&](void *buffer, size_t bytes) {
+      void *params[] = {&buffer, &bytes};
+      if (buffer && error.empty())
+        machine.launch(int(number), number, application, "application", {}, {},
+                       params, 0, error);
+    };
+    for (size_t i = 0; i < rank.in.size(); ++i)
+      use(rank.in[i], rank.inBytes[i]);
+    for (size_t i = 0; i < rank.out.size(); ++i)
+      use(rank.out[i], rank.outBytes[i]);
+  }
+}
+
+/// What blocks have told the host when all is over.
+std::string DeviceRun::checkEnd() {
+  isAborted |= hasResult(); // all may be over before the host has looked
+  static const std::map<Trouble, uint32_t> results = {
+      {Trouble::Overlap, COLL_OVERLAP},
+      {Trouble::Deadline, COLL_TIMEOUT},
+      {Trouble::Mismatch, COLL_MISMATCH}};
+  auto allowed = results.find(call.trouble);
+  bool isFound = false;
+  for (uint32_t rank = 0; rank < call.ranks; ++rank)
+    for (uint32_t b = 0; b < layout.ranks[rank].inst->nblocks; ++b) {
+      const coll_block &line = lines(rank)[b];
+      std::string where =
+          " of block " + std::to_string(b) + " of rank " + std::to_string(rank);
+      uint64_t state = line.progress >> 60;
+      const auto &signal = reinterpret_cast<const coll_device_signal *>(
+          layout.ranks[rank].inst->signals)[b];
+      if (!isAborted && signal.launches + (line.result != 0) < call.launches)
+        return "wrong result: a launch left without a word" + where;
+      if (!isAborted && state >= COLL_STATE_WAIT_DATA &&
+          state <= COLL_STATE_WAIT_BLOCK)
+        return "wrong position: still waits" + where;
+      if (!line.result)
+        continue;
+      if (allowed == results.end() || line.result != allowed->second)
+        return "wrong result " + std::to_string(line.result) + where;
+      isFound = true;
+      uint64_t both = call.isSmall ? 0xffff : ~0u;
+      if (line.result == COLL_MISMATCH &&
+          ((line.want ^ line.have) != 1 || state != COLL_STATE_IDLE ||
+           ((line.want ^ signature) & both & ~uint64_t(1))))
+        return "wrong result: other signatures" + where;
+    }
+  if (std::string text = checkChannels(); !text.empty())
+    return text;
+  bool mustFind =
+      call.trouble == Trouble::Deadline || call.trouble == Trouble::Mismatch;
+  return mustFind && !isFound ? "wrong result: no block says why" : "";
+}
+
+/// Nobody has received what was not sent, or sent without room, also where
+/// blocks have left early. Where all have done their launch nothing is under
+/// way and all credits are back.
+std::string DeviceRun::checkChannels() {
+  for (uint32_t sender = 0; sender < call.ranks; ++sender)
+    for (auto &[id, send] : layout.ranks[sender].sends) {
+      auto &receives = layout.ranks[id.first].receives;
+      auto receive = receives.find({sender, id.second});
+      if (receive == receives.end())
+        continue;
+      auto &from = *reinterpret_cast<coll_seq *>(send->seq);
+      auto &to = *reinterpret_cast<coll_seq *>(receive->second->seq);
+      uint64_t open = from.next - to.next;
+      uint64_t openSmall = from.small_next - to.small_next;
+      if (open > (isAborted ? send->k : 0u) ||
+          openSmall > (isAborted ? send->k_small : 0u))
+        return "wrong counts: rank " + std::to_string(sender) + " sent " +
+               std::to_string(from.next) + " and " +
+               std::to_string(from.small_next) + ", rank " +
+               std::to_string(id.first) + " received " +
+               std::to_string(to.next) + " and " +
+               std::to_string(to.small_next);
+      auto &credit = *reinterpret_cast<coll_credit_line *>(send->credit);
+      if (!isAborted &&
+          (credit.head != to.next || credit.small_head != to.small_next))
+        return "wrong counts: rank " + std::to_string(id.first) +
+               " kept credits of rank " + std::to_string(sender);
+    }
+  return "";
+}
+
+static std::string difference(const std::string &have,
+                              const std::string &want) {
+  if (have == want)
+    return "";
+  size_t at = 0;
+  while (at < have.size() && at < want.size() && have[at] == want[at])
+    ++at;
+  return "wrong output: byte " + std::to_string(at) + " of " +
+         std::to_string(want.size()) + " differs from the host's";
+}
+
+std::string DeviceRun::go(const std::string &code,
+                          const std::vector<std::string> &expected) {
+  module = machine.load(code, error);
+  application = machine.load(applicationCode, error);
+  if (!module || !application)
+    return error;
+  DeviceMemory memory(machine);
+  error = layout.build(call, memory, true);
+  isReady = error.empty();
+  last.resize(call.ranks);
+  for (unsigned launch = 0; launch < call.launches && error.empty(); ++launch) {
+    if (!call.isBackToBack || launch == 0)
+      layout.fillInputs(launch);
+    error = layout.fillArguments(launch);
+    if (error.empty())
+      launchAll(launch);
+    if (error.empty() && call.isBackToBack && launch + 1 < call.launches) {
+      if (call.trouble == Trouble::None)
+        useBuffers();
+      continue;
+    }
+    if (!error.empty())
+      break;
+    if (machine.run() == RunResult::Failed)
+      return machine.reportText();
+    if (!seen.empty())
+      return seen;
+    if (isAborted) // also where a wait took long before its time
+      break;
+    if (call.trouble == Trouble::None || call.trouble == Trouble::Late)
+      error = difference(layout.outputs(),
+                         expected[call.isBackToBack ? 0 : launch]);
+  }
+  return error.empty() ? checkEnd() : error;
+}
+
+std::vector<Place> placesOf(const std::string &code,
+                            const std::string &kernel) {
+  Machine machine(1, {});
+  std::string error;
+  const Module *module = machine.load(code, error);
+  std::vector<Place> places;
+  if (module)
+    for (const Place &place : Machine::places(module))
+      if (!place.isInKernel || place.function == kernel)
+        places.push_back(place);
+  return places;
+}
+
+std::string runOnDevices(const PlanCall &call, const std::string &code,
+                         const Options &options,
+                         const std::vector<std::string> &expected,
+                         RunCounts *counts) {
+  const coll_device_kernel *kernel =
+      chooseKernel(call.plan->device_kernels, call.plan->ndevice_kernels, call);
+  if (!kernel)
+    return "the plan has no device kernel for this dtype and op";
+  DeviceRun run(call, *kernel, options);
+  std::string error = run.go(code, expected);
+  if (counts) {
+    counts->steps += run.machine.steps();
+    counts->multicasts += run.machine.multicasts();
+    counts->executed += run.machine.executed();
+    counts->reached += run.machine.reached();
+    for (auto &[site, count] : run.machine.visits())
+      counts->visits[site] += count;
+  }
+  return error;
+}
+
+} // namespace coll::emu

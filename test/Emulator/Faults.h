@@ -1,0 +1,79 @@
+//===- Faults.h - One instruction that does less than it says ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A mutant of device code is a switch in the instrumented code: whatever calls
+// a hook, and whatever branches on what another thread may have written, is a
+// place, and a machine runs with a fault in one of them. So nothing is compiled
+// for a mutant, and code that comes later has mutants without a word about it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef COLL_TEST_EMULATOR_FAULTS_H
+#define COLL_TEST_EMULATOR_FAULTS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace coll::emu {
+
+/// How far an operation's effect is promised to reach. Weak: not at all.
+enum class Scope : uint8_t { Weak, Cta, Gpu, Sys };
+enum class Order : uint8_t { Relaxed, Acquire, Release, AcqRel, SeqCst };
+
+enum class PlaceKind : uint8_t {
+  Load, // strong ones; weak accesses promise nothing
+  Store,
+  Modify,
+  Fence,
+  Barrier,
+  Vote,
+  WarpBarrier,
+  Branch
+};
+
+struct Place {
+  uint32_t site = 0; // 0: none
+  PlaceKind kind = PlaceKind::Load;
+  Order order = Order::Relaxed;
+  Scope scope = Scope::Sys;
+  uint8_t bytes = 0;
+  bool isInKernel = false; // not in a function that kernels call
+  bool isInLoop = false;
+  bool mayFollowWrites = true;  // some write of the kernel can come before it
+  bool isBehindBarrier = false; // since another one thread 0 alone did anything
+  bool isLoadedAgain =
+      false; // by all callers of its function, before they go on
+  std::string function, text;
+};
+
+enum class FaultKind : uint8_t {
+  None,
+  Relaxed,   // no order
+  NoAcquire, // of both, the release alone
+  NoRelease,
+  Weak,
+  Gpu, // a narrower scope
+  Cta,
+  Split,   // two halves, as in a vector of smaller elements
+  Dropped, // nothing at all
+  Alone,   // a vote that nobody else hears of
+  Always,  // a branch
+  Never
+};
+const char *nameOf(FaultKind kind);
+
+struct Fault {
+  uint32_t site = 0; // 0: none
+  PlaceKind place = PlaceKind::Load;
+  FaultKind kind = FaultKind::None;
+};
+
+/// All that can go wrong with what the place does.
+std::vector<FaultKind> faultsOf(const Place &place);
+
+/// Why no run can tell the faulty code from the right one; empty: some can.
+std::string whyEquivalent(const Place &place, FaultKind kind);
+
+} // namespace coll::emu
+
+#endif // COLL_TEST_EMULATOR_FAULTS_H

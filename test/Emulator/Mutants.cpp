@@ -1,0 +1,231 @@
+//===- Mutants.cpp - Every fault of a plan's device code ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan runs in several ways: bulk and small slots, launches back to back, and
+// with all troubles that a kernel can meet, since its waits, its position and
+// its results show in these alone. The right code must pass every way under
+// every seed. A fault is caught where the same run is refused, by a report of
+// the checker or by what it leaves; it is not reached where no run comes to a
+// point at which it differs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mutants.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <set>
+
+using llvm::outs;
+
+namespace coll::emu {
+
+namespace {
+struct Way {
+  const char *name;
+  PlanCall call;
+  std::vector<std::string> expected;
+  std::set<uint32_t> visited; // sites
+  uint64_t steps = 0;         // the most of a seed
+};
+enum class Verdict { Caught, Equivalent, NotReached, Missed };
+struct Judged {
+  const MutantPlan *plan;
+  Place place;
+  FaultKind fault;
+  Verdict verdict = Verdict::Missed;
+  bool isExecuted = false;
+  std::string how;
+};
+} // namespace
+
+static Options optionsFor(unsigned seed) {
+  Options options;
+  options.seed = seed;
+  options.maxReports = 1;
+  return options;
+}
+
+/// Two launches of a block at a time touch nothing together where the block is
+/// the only one: its `entered` keeps them apart.
+static bool hasOneBlock(const PlanCall &call) {
+  const coll_plan_ranks *table = findRanks(*call.plan, int(call.ranks));
+  for (uint32_t rank = 0; table && rank < call.ranks; ++rank)
+    if (classOf(*table, 0, int(rank), 0).program_blocks * table->instances != 1)
+      return false;
+  return true;
+}
+
+static std::string makeWays(const MutantPlan &plan, unsigned seeds,
+                            std::vector<Way> &ways) {
+  VerifiedRings verified =
+      verifiedRings(*findRanks(*plan.call.plan, int(plan.call.ranks)));
+  auto add = [&](const char *name, bool isSmall, Trouble trouble,
+                 unsigned launches) {
+    Way way;
+    way.name = name;
+    way.call = plan.call;
+    way.call.isSmall = isSmall;
+    // Of an aborted launch nothing may be left over for the next.
+    way.call.isBackToBack = trouble == Trouble::None ||
+                            trouble == Trouble::Late ||
+                            trouble == Trouble::Overlap;
+    way.call.trouble = trouble;
+    way.call.rings.slots = std::max(way.call.rings.slots, verified.slots);
+    way.call.launches = launches;
+    ways.push_back(std::move(way));
+  };
+  add("bulk", false, Trouble::None, 4);
+  add("small", true, Trouble::None, 4);
+  add("abort", false, Trouble::Abort, 2);
+  add("abort, small", true, Trouble::Abort, 2);
+  add("deadline", false, Trouble::Deadline, 2);
+  add("mismatch", false, Trouble::Mismatch, 2);
+  add("mismatch, small", true, Trouble::Mismatch, 2);
+  if (hasOneBlock(plan.call)) {
+    add("late", false, Trouble::Late, 2);
+    add("late, nothing", false, Trouble::Late, 2);
+    ways.back().call.count = 0;
+    add("overlap", false, Trouble::Overlap, 2);
+  }
+  for (Way &way : ways) {
+    PlanCall first = way.call;
+    first.launches = 1;
+    if (std::string error = runOnHost(first, way.expected); !error.empty())
+      return error;
+    for (unsigned seed = 1; seed <= seeds; ++seed) {
+      Options options = optionsFor(seed);
+      options.countsVisits = true;
+      RunCounts counts;
+      if (std::string error =
+              runOnDevices(way.call, plan.code, options, way.expected, &counts);
+          !error.empty())
+        return plan.name + " without a fault, " + way.name + ", seed " +
+               std::to_string(seed) + ": " + error;
+      way.steps = std::max(way.steps, counts.steps);
+      for (auto &[site, count] : counts.visits)
+        way.visited.insert(site);
+    }
+  }
+  return "";
+}
+
+/// A report's kind, or what was wrong.
+static std::string kindOf(const std::string &error) {
+  return error.substr(0, std::min(error.find(':'), error.size()));
+}
+
+static void judge(Judged &mutant, const std::vector<Way> &ways, unsigned seeds,
+                  MutantCounts &counts) {
+  bool isReached = false;
+  // Rare ways to leave are come to by few seeds.
+  for (unsigned seed = 1; seed <= (isReached ? 1 : 2) * seeds; ++seed)
+    for (const Way &way : ways) {
+      if (!way.visited.count(mutant.place.site))
+        continue;
+      Options options = optionsFor(seed);
+      options.fault = {mutant.place.site, mutant.place.kind, mutant.fault};
+      options.maxSteps = 4 * way.steps + 200000; // it never ends
+      RunCounts run;
+      ++counts.seeds;
+      std::string error = runOnDevices(way.call, mutant.plan->code, options,
+                                       way.expected, &run);
+      mutant.isExecuted |= run.executed != 0;
+      isReached |= run.reached != 0;
+      if (!error.empty() && run.reached) {
+        mutant.verdict = Verdict::Caught;
+        mutant.how =
+            kindOf(error) + ", " + way.name + ", seed " + std::to_string(seed);
+        return;
+      }
+    }
+  mutant.how = whyEquivalent(mutant.place, mutant.fault);
+  mutant.verdict = !isReached            ? Verdict::NotReached
+                   : !mutant.how.empty() ? Verdict::Equivalent
+                                         : Verdict::Missed;
+}
+
+/// Faults of one key are the same in all plans: of a function that kernels
+/// call, and of what a kernel does before and behind its loops.
+static std::string keyOf(const Judged &mutant, unsigned ordinal) {
+  const Place &place = mutant.place;
+  std::string key =
+      std::to_string(int(place.kind)) + "|" + nameOf(mutant.fault);
+  if (!place.isInKernel)
+    return place.function + "|" + place.text + "|" + key;
+  if (!place.isInLoop)
+    return "kernel|" + std::to_string(ordinal) + "|" + key;
+  return mutant.plan->name + "|" + std::to_string(place.site) + "|" + key;
+}
+
+static const char *const kVerdicts[] = {"caught", "equivalent", "not reached",
+                                        "MISSED"};
+
+std::string MutantCounts::text() const {
+  unsigned numbers[] = {caught, equivalent, notReached, missed};
+  std::string line = std::to_string(total()) + " mutants: ";
+  for (unsigned i = 0; i < 4; ++i)
+    line += (i ? ", " : "") + std::to_string(numbers[i]) + " " + kVerdicts[i];
+  return line;
+}
+
+static void print(const Judged &mutant, bool hasMany) {
+  outs() << kVerdicts[unsigned(mutant.verdict)] << ": " << nameOf(mutant.fault)
+         << ": ";
+  if (hasMany)
+    outs() << mutant.plan->name << ": ";
+  outs() << (mutant.place.isInKernel ? "kernel" : mutant.place.function) << ": "
+         << mutant.place.text;
+  if (!mutant.how.empty())
+    outs() << " (" << mutant.how << ")";
+  outs() << "\n";
+}
+
+std::string judgeMutants(const std::vector<MutantPlan> &plans, unsigned seeds,
+                         unsigned every, MutantCounts &counts) {
+  std::vector<Judged> list;
+  std::map<std::string, size_t> byKey;
+  for (const MutantPlan &plan : plans) {
+    std::vector<Way> ways;
+    if (std::string error = makeWays(plan, seeds, ways); !error.empty())
+      return error;
+    const coll_device_kernel *kernel =
+        chooseKernel(plan.call.plan->device_kernels,
+                     plan.call.plan->ndevice_kernels, plan.call);
+    std::map<PlaceKind, unsigned> ordinals;
+    for (const Place &place : placesOf(plan.code, kernel->symbol)) {
+      unsigned ordinal =
+          place.isInKernel && !place.isInLoop ? ordinals[place.kind]++ : 0;
+      for (FaultKind fault : faultsOf(place)) {
+        Judged mutant{&plan, place, fault, Verdict::Missed, false, ""};
+        std::string key = keyOf(mutant, ordinal);
+        if (std::hash<std::string>()(key) % every)
+          continue; // the same ones of every plan
+        auto [known, isNew] = byKey.emplace(key, list.size());
+        if (!isNew && list[known->second].verdict <= Verdict::Equivalent)
+          continue;
+        judge(mutant, ways, seeds, counts);
+        if (isNew)
+          list.push_back(mutant);
+        else if (mutant.verdict != Verdict::NotReached)
+          list[known->second] = mutant;
+      }
+    }
+  }
+  for (const Judged &mutant : list) {
+    // Loops of other plans than the first hold code for what they do not do.
+    if (mutant.verdict == Verdict::NotReached && mutant.place.isInLoop &&
+        mutant.place.isInKernel && mutant.plan != &plans.front() &&
+        !mutant.isExecuted)
+      continue;
+    print(mutant, plans.size() > 1);
+    ++(mutant.verdict == Verdict::Caught       ? counts.caught
+       : mutant.verdict == Verdict::Equivalent ? counts.equivalent
+       : mutant.verdict == Verdict::NotReached ? counts.notReached
+                                               : counts.missed);
+  }
+  return "";
+}
+
+} // namespace coll::emu

@@ -1,0 +1,159 @@
+//===- Places.cpp - What can be said of places for faults -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Facts about the code as the backend gets it, by which some faults are known
+// to change nothing (whyEquivalent).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Instrument.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/PatternMatch.h"
+
+using namespace llvm;
+
+namespace coll::emu {
+
+static bool isBarrier(const Instruction &inst) {
+  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  return call &&
+         call->getCalledFunction()->getName().contains(".barrier.cta.") &&
+         call->getCalledFunction()->getName().ends_with(".all");
+}
+
+static bool mayWrite(const Instruction &inst) {
+  auto *call = dyn_cast<CallInst>(&inst);
+  return isa<StoreInst, AtomicRMWInst, AtomicCmpXchgInst>(inst) ||
+         (call && (!isa<IntrinsicInst>(call) || isa<MemIntrinsic>(call)));
+}
+
+/// Whether a write of the kernel itself, or of a function that it calls, can
+/// come before the instruction.
+static bool mayFollowWrites(const Instruction &inst) {
+  const BasicBlock *own = inst.getParent();
+  for (const Instruction &other : *own)
+    if (&other == &inst)
+      break;
+    else if (mayWrite(other))
+      return true;
+  SmallPtrSet<const BasicBlock *, 16> seen;
+  SmallVector<const BasicBlock *> list(predecessors(own));
+  while (!list.empty()) {
+    const BasicBlock *block = list.pop_back_val();
+    if (!seen.insert(block).second)
+      continue;
+    if (any_of(*block, mayWrite))
+      return true;
+    append_range(list, predecessors(block));
+  }
+  return false;
+}
+
+/// Whether a load of a function's argument is made again by all callers, with
+/// acquire, where they go on after the call.
+static bool isLoadedAgain(const LoadInst &load) {
+  auto *argument = dyn_cast<Argument>(load.getPointerOperand());
+  if (!argument || !load.isAtomic())
+    return false;
+  for (const User *user : load.getFunction()->users()) {
+    auto *call = dyn_cast<CallInst>(user);
+    auto *branch =
+        call ? dyn_cast<BranchInst>(call->getParent()->getTerminator())
+             : nullptr;
+    if (!branch || call->getCalledFunction() != load.getFunction())
+      return false;
+    const Value *word = call->getArgOperand(argument->getArgNo());
+    auto loadsAgain = [&](const BasicBlock *next) {
+      for (const Instruction &inst : *next)
+        if (auto *again = dyn_cast<LoadInst>(&inst))
+          return again->getPointerOperand() == word &&
+                 isAcquireOrStronger(again->getOrdering());
+      return false;
+    };
+    if (!any_of(branch->successors(), loadsAgain))
+      return false;
+  }
+  return true;
+}
+
+/// Blocks that thread 0 alone runs.
+static bool isOfFirstThread(const BasicBlock &block,
+                            const DominatorTree &dominators) {
+  for (const BasicBlock &other : *block.getParent()) {
+    auto *branch = dyn_cast<BranchInst>(other.getTerminator());
+    auto *compare = branch && branch->isConditional()
+                        ? dyn_cast<ICmpInst>(branch->getCondition())
+                        : nullptr;
+    auto *index =
+        compare ? dyn_cast<IntrinsicInst>(compare->getOperand(0)) : nullptr;
+    if (index && compare->getPredicate() == CmpInst::ICMP_EQ &&
+        match(compare->getOperand(1), PatternMatch::m_Zero()) &&
+        index->getIntrinsicID() == Intrinsic::nvvm_read_ptx_sreg_tid_x &&
+        dominators.dominates(BasicBlockEdge(&other, branch->getSuccessor(0)),
+                             &block))
+      return true;
+  }
+  return false;
+}
+
+/// Whether on every way to a barrier there is another one, and between the two
+/// only thread 0 touches what is written in a launch. Words and arguments are
+/// loaded from generic pointers, and nobody writes them.
+static bool isBehindBarrier(const Instruction &barrier,
+                            const DominatorTree &dominators) {
+  SmallPtrSet<const BasicBlock *, 16> seen;
+  SmallVector<const BasicBlock *> list{barrier.getParent()};
+  while (!list.empty()) {
+    const BasicBlock *block = list.pop_back_val();
+    bool isFirst = block == barrier.getParent() && seen.empty();
+    if (!isFirst && !seen.insert(block).second)
+      continue;
+    bool isAlone = isOfFirstThread(*block, dominators), meets = false;
+    auto it =
+        isFirst ? std::next(barrier.getReverseIterator()) : block->rbegin();
+    for (; it != block->rend() && !meets; ++it) {
+      meets = isBarrier(*it);
+      auto *load = dyn_cast<LoadInst>(&*it);
+      bool isPayload =
+          load && (load->getPointerAddressSpace() != 0 || load->isAtomic());
+      if (!meets && !isAlone && (isPayload || mayWrite(*it)))
+        return false;
+    }
+    if (meets)
+      continue;
+    if (pred_empty(block))
+      return false; // the kernel's begin
+    append_range(list, predecessors(block));
+  }
+  return true;
+}
+
+/// What can be said of an instruction only before anything is replaced.
+std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
+  std::map<const Instruction *, Place> places;
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    for (Instruction &inst : instructions(function)) {
+      Place &place = places[&inst];
+      place.isInKernel = function.getCallingConv() == CallingConv::PTX_Kernel;
+      place.isInLoop = loops.getLoopFor(inst.getParent());
+      if (isa<AtomicCmpXchgInst>(inst))
+        place.mayFollowWrites = mayFollowWrites(inst);
+      if (place.isInLoop && isBarrier(inst))
+        place.isBehindBarrier = isBehindBarrier(inst, dominators);
+      if (auto *load = dyn_cast<LoadInst>(&inst))
+        place.isLoadedAgain = isLoadedAgain(*load);
+    }
+  }
+  return places;
+}
+
+} // namespace coll::emu
