@@ -70,7 +70,7 @@ def figures(groups, peers, fit, unit):
 
 def write(path, plot, cores, verdicts, groups, peers, missing, counted, fit, unit):
     """`plot`: the picture's path from the page, or None."""
-    lines = ["%s, %d processors, Linux %s; %s; %s." % (processor(), cores, platform.release(), versions(),
+    lines = ["%s, %d processors, Linux %s; %s; %s." % (processor(), cores, platform.release().split("-")[0], versions(),
                                                        time.strftime("%Y-%m-%d", time.gmtime()))]
     lines += ["", "## Targets", ""] + verdictTable(verdicts) + [FLOORS]
     if plot:

@@ -82,7 +82,7 @@ private:
   SmallVector<Value> fold(Value index);
   Source source(Value number, Value index);
   Value foldRest(Value index);
-  SmallVector<Value> combine(Value index, unsigned tiles);
+  SmallVector<Value> resultsOf(Value index, unsigned tiles);
   void storePackets(Value stored, Value slot, Value tag, Format format,
                     Value index);
   void store(Value stored, Value pointer, Value tag, const PortShape &port,
@@ -398,7 +398,7 @@ Value PacketTileEmitter::foldRest(Value index) {
   return forOp.getResult(0);
 }
 
-SmallVector<Value> PacketTileEmitter::combine(Value index, unsigned tiles) {
+SmallVector<Value> PacketTileEmitter::resultsOf(Value index, unsigned tiles) {
   if (shape.loopSources && shape.numSources)
     return fold(index);
   if (shape.loopSources)
@@ -422,7 +422,7 @@ SmallVector<Value> PacketTileEmitter::combine(Value index, unsigned tiles) {
 
 /// The groups at element `first` and, T apart, behind it.
 void PacketTileEmitter::groups(Value first, unsigned tiles) {
-  SmallVector<Value> results = combine(first, tiles);
+  SmallVector<Value> results = resultsOf(first, tiles);
   for (Value &v : results)
     v = finish(v);
   auto ifOp =

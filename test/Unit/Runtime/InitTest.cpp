@@ -361,7 +361,7 @@ TEST_F(InitTest, RankZerosRingSizesHold) {
   std::ifstream log(directory.path() + "/log1");
   std::string text((std::istreambuf_iterator<char>(log)), {});
   expectContains(text, "rank 1 of 2: id ");
-  expectContains(text, "rings of 8 x 65536 and 8 x 2048 bytes");
+  expectContains(text, "rings of 8 x 65536 and 32 x 2048 bytes");
   expectContains(text, "rank 0's ring sizes hold");
 }
 
