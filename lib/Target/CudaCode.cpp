@@ -176,10 +176,13 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
     return module.takeError();
   setInlining(**module);
   kernels.clear();
+  const uint32_t protocols =
+      COLL_PROTOCOL_SIMPLE | (shape.packetBits ? COLL_PROTOCOL_LL : 0);
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
     kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
-                       paramBytes, (shape.cells() + shape.rowCells) * 8, 0});
+                       paramBytes, (shape.cells() + shape.rowCells) * 8, 0,
+                       protocols});
   }
   optimize(**module, **machine);
   if (llvm::Error error = checkDeviceModule(**module))

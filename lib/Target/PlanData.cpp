@@ -410,12 +410,9 @@ Constant *DataBuilder::imageList() {
 
 Constant *DataBuilder::deviceKernelList() {
   std::vector<Constant *> list;
-  uint32_t protocols = COLL_PROTOCOL_SIMPLE;
-  if (mayHavePackets(plan))
-    protocols |= COLL_PROTOCOL_LL;
   for (const DeviceKernel &k : device.kernels)
     list.push_back(
-        record({u8(k.dtype), u8(k.op), u16(k.threads), u32(protocols),
+        record({u8(k.dtype), u8(k.op), u16(k.threads), u32(k.protocols),
                 u32(k.paramBytes), u32(k.sharedBytes), u32(k.registers), u32(0),
                 string(k.symbol)},
                sizeof(coll_device_kernel)));

@@ -47,6 +47,7 @@ struct DeviceKernel {
   uint8_t dtype = 0, op = 0;
   std::string symbol;
   uint32_t threads = 0, paramBytes = 0, sharedBytes = 0, registers = 0;
+  uint32_t protocols = 0; // COLL_PROTOCOL_*
 };
 struct DeviceCode {
   std::vector<DeviceImage> images;

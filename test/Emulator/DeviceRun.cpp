@@ -266,8 +266,9 @@ std::string DeviceRun::checkEnd() {
       if (allowed == results.end() || line.result != allowed->second)
         return "wrong result " + std::to_string(line.result) + where;
       isFound = true;
-      uint64_t both = call.isSmall ? 0xffff : ~0u;
-      if (line.result == COLL_MISMATCH &&
+      uint64_t both = ~uint64_t(0) >> 32;
+      // Of packets any thread gives up, while thread 0 shows where it waits.
+      if (line.result == COLL_MISMATCH && !call.isSmall &&
           ((line.want ^ line.have) != 1 || state != COLL_STATE_IDLE ||
            ((line.want ^ signature) & both & ~uint64_t(1))))
         return "wrong result: other signatures" + where;

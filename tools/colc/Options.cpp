@@ -166,9 +166,12 @@ static bool readTarget(const Flags &flags, Options &options) {
   options.host.hasHost = host.has_value();
   options.embedBitcode = flags.embedBitcode;
   options.host.packetBits = flags.packetBits;
-  constexpr unsigned fewest = 8; // half of 2^8 is more than a ring's slots
-  if (flags.packetBits < fewest || flags.packetBits > COLL_PACKET_BITS)
-    return fail("--packet-bits is not from 8 to 16");
+  constexpr unsigned fewest = 8; // half of 2^8 is more than a ring has slots
+  bool isKnown =
+      flags.packetBits == 0 || // no packets: devices have bulk slots alone
+      (flags.packetBits >= fewest && flags.packetBits <= COLL_PACKET_BITS);
+  if (!isKnown)
+    return fail("--packet-bits is neither 0 nor from 8 to 16");
   options.ptxas = flags.ptxas;
   bool isOfDevice = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
   if (isOfDevice && options.chips.size() != 1)

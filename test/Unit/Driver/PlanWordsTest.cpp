@@ -194,9 +194,9 @@ void Reader::checkStep(const RankProgram &program, const Step &step,
   ASSERT_EQ(word[kStepNumSources], step.numSources);
   ASSERT_EQ(word[kStepNumSinks], step.numSinks);
   ASSERT_EQ(word[kStepNumWaits], step.numWaits);
-  StepShape shape =
-      shapeOf(step, ports, programs.exprs[step.expr], member.buffers,
-              programs.sizes[step.size].isToken());
+  StepShape shape = shapeOf(step, ports, programs.exprs[step.expr],
+                            member.buffers, programs.sizes[step.size].isToken(),
+                            &program, programs.numRanks());
   EXPECT_EQ(plan.shapes.all()[word[kStepShape]].key(), shape.key());
   uint32_t numPorts = step.numSources + step.numSinks;
   for (uint32_t i = 0; i < numPorts; ++i)
@@ -218,7 +218,7 @@ void Reader::checkPort(const Port &port, const Step &step, const uint32_t *at) {
     bool isDirect = port.direct != Port::None;
     EXPECT_EQ(at[kPortB], isDirect ? port.loc.part : 0);
     // When the arrival of a put is awaited is the table's own matter.
-    EXPECT_EQ(at[kPortC] & ~uint32_t(kPortDeferred),
+    EXPECT_EQ(at[kPortC] & ~uint32_t(kPortDeferred | kPortAhead),
               isDirect ? unsigned(port.direct) | port.loc.buffer << 8 : 0);
     return;
   }
@@ -230,8 +230,9 @@ void Reader::checkPort(const Port &port, const Step &step, const uint32_t *at) {
   EXPECT_EQ(at[kPortKind], kPortMemory);
   EXPECT_EQ(at[kPortA], isBuffer ? port.loc.buffer : kScratch);
   EXPECT_EQ(at[kPortB], port.loc.part);
-  // The kernel takes the chunk of the step for that of every port.
-  if (isBuffer)
+  // The kernel takes the chunk of the step for that of every port; a row has
+  // none.
+  if (isBuffer && member.buffers[port.loc.buffer].kind != Buffer::RowArg)
     EXPECT_EQ(port.loc.chunk, step.chunk);
 }
 

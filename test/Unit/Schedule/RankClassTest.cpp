@@ -78,8 +78,8 @@ TEST(RankClass, GridsHaveOneClass) {
   }
 }
 
-// A chain has a first, a last, and one class for all between, whatever the
-// root.
+// A chain has a first, one that gets its message from the first's input, a
+// last, and one class for all between, whatever the root.
 TEST(RankClass, FamiliesRotate) {
   for (uint32_t n : {2u, 3u, 5u, 8u}) {
     SCOPED_TRACE(n);
@@ -94,7 +94,7 @@ TEST(RankClass, FamiliesRotate) {
       return set.classes.size();
     };
     EXPECT_EQ(family([&](Rank root) { return broadcastChain(n, 4, root); }),
-              std::min(n, 3u))
+              std::min(n, 4u))
         << "chain";
     EXPECT_EQ(family([&](Rank root) { return scatterDirect(n, root); }), 2u)
         << "scatter";
