@@ -276,16 +276,14 @@ uint32_t TableBuilder::marksOf(const RankProgram &program, const Step &step,
   };
   if (step.numSources != 1)
     return 0;
-  if (source.kind == Port::Load)
-    return ahead.puts && which == Variant::OutOfPlace &&
-                   isBuffer(source, Buffer::In)
-               ? kPortAhead
-               : 0;
   const Port &sink = program.ports[step.firstPort + 1];
-  return ahead.gets && source.direct == Port::Get && step.numSinks == 1 &&
-                 sink.kind == Port::Store && isBuffer(sink, Buffer::Out)
-             ? kPortAhead
-             : 0;
+  bool isAhead = source.kind == Port::Load
+                     ? ahead.puts && which == Variant::OutOfPlace &&
+                           isBuffer(source, Buffer::In)
+                     : ahead.gets && source.direct == Port::Get &&
+                           step.numSinks == 1 && sink.kind == Port::Store &&
+                           isBuffer(sink, Buffer::Out);
+  return isAhead ? uint32_t(kPortAhead) : 0;
 }
 
 void TableBuilder::variant(const RankProgram &program, Variant which) {

@@ -62,14 +62,14 @@ std::vector<std::string> meet(const std::function<void(int)> &before) {
 using Both = std::vector<std::string>;
 
 TEST_F(RemoteTest, RanksSayWhetherTheyAreReached) {
-  Variables always({{"COLL_CMA", "1"}});
+  Variables always(std::map<std::string, std::string>{{"COLL_CMA", "1"}});
   EXPECT_EQ(meet([](int) {}), Both({"reached", "reached"}));
-  Variables never({{"COLL_CMA", "0"}});
+  Variables never(std::map<std::string, std::string>{{"COLL_CMA", "0"}});
   EXPECT_EQ(meet([](int) {}), Both({"by slots", "by slots"}));
 }
 
 TEST_F(RemoteTest, ARankThatMayNotReadOrWriteIsReachedBySlots) {
-  Variables always({{"COLL_CMA", "1"}});
+  Variables always(std::map<std::string, std::string>{{"COLL_CMA", "1"}});
   for (long call : {SYS_process_vm_readv, SYS_process_vm_writev})
     EXPECT_EQ(meet([&](int rank) {
                 if (rank == 1)
@@ -79,7 +79,7 @@ TEST_F(RemoteTest, ARankThatMayNotReadOrWriteIsReachedBySlots) {
 }
 
 TEST_F(RemoteTest, OneVariableIsEnoughToTurnItOff) {
-  Variables always({{"COLL_CMA", "1"}});
+  Variables always(std::map<std::string, std::string>{{"COLL_CMA", "1"}});
   EXPECT_EQ(meet([](int rank) {
               if (rank == 0)
                 setenv("COLL_CMA", "0", 1);
@@ -99,7 +99,7 @@ TEST_F(RemoteTest, ThreadsAreReachedUnlessTurnedOff) {
     EXPECT_EQ(coll_comm_destroy(copy), COLL_OK);
     EXPECT_EQ(coll_comm_destroy(comm), COLL_OK);
   });
-  Variables never({{"COLL_CMA", "0"}});
+  Variables never(std::map<std::string, std::string>{{"COLL_CMA", "0"}});
   withComms(2, [](int, coll_comm *comm) {
     EXPECT_FALSE(comm->isReached());
     EXPECT_EQ(coll_comm_destroy(comm), COLL_OK);
