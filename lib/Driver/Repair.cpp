@@ -24,10 +24,12 @@
 
 using namespace coll;
 
-/// An execution that takes more than this is too slow to repeat for each edit.
-constexpr uint64_t maxTrialSteps = 100'000;
+/// What takes more than this is too slow to repeat for each edit.
+constexpr uint64_t maxTrialSteps = 20'000;
 constexpr uint32_t maxTrialValues = 20'000;
+constexpr uint64_t maxTrialMembers = 16; // of launch parameters
 constexpr uint64_t maxTrialRanks = 64;
+constexpr size_t maxTrialBytes = 64 << 10; // of the file
 constexpr size_t maxTrials = 200;
 /// Rank counts at which it has to be right.
 constexpr size_t minTrialSpaces = 3;
@@ -292,10 +294,12 @@ void coll::suggestRepair(Session &session, const Bytecode &code,
   Diagnostic *error = session.diags.lastError();
   if (!error || !error->fixits.empty() || !isRepairable(error->slug))
     return;
+  const File &file = *session.program().main;
   uint64_t ranks = 1;
   for (uint32_t dim : dims)
     ranks = std::min(ranks * dim, maxTrialRanks + 1);
-  if (ranks > maxTrialRanks)
+  if (ranks > maxTrialRanks ||
+      session.sources.file(file.id).text().size() > maxTrialBytes)
     return;
   InstanceOptions trialOptions;
   trialOptions.defines = options.defines;
@@ -303,8 +307,8 @@ void coll::suggestRepair(Session &session, const Bytecode &code,
   trialOptions.mayRepair = false;
   trialOptions.limits.steps = maxTrialSteps;
   trialOptions.limits.values = maxTrialValues;
-  std::vector<Edit> edits =
-      likelyEdits(session.sources, *session.program().main, code.schedule);
+  trialOptions.limits.members = maxTrialMembers;
+  std::vector<Edit> edits = likelyEdits(session.sources, file, code.schedule);
   if (edits.size() > maxTrials)
     edits.resize(maxTrials);
   for (const Edit &edit : edits) {

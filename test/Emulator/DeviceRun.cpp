@@ -85,6 +85,7 @@ private:
   void abort();
   uint64_t look(uint64_t steps);
   bool onIdle();
+  bool areOthersDone() const;
   bool hasResult();
   std::string checkPositions();
   std::string checkEnd();
@@ -107,6 +108,7 @@ private:
   uint32_t signature = 0; // of rank 1, in the last launch
   unsigned idleCalls = 0;
   bool isAborted = false, isReady = false;
+  bool isMissed = true; // the rank that stops, by others
 };
 } // namespace
 
@@ -163,7 +165,27 @@ bool DeviceRun::onIdle() {
     abort();
     return true;
   }
-  return call.trouble == Trouble::Deadline && ++idleCalls < 8;
+  if (call.trouble != Trouble::Deadline)
+    return false;
+  if (areOthersDone()) {
+    isMissed = false;
+    machine.stall(kHost); // it goes on, late
+    return true;
+  }
+  return ++idleCalls < 8;
+}
+
+/// Whether all but the rank that has stopped have ended their launch: then
+/// nobody waits for it, and nobody's deadline passes.
+bool DeviceRun::areOthersDone() const {
+  for (uint32_t rank = 0; rank < call.ranks; ++rank) {
+    const coll_inst &inst = *layout.ranks[rank].inst;
+    auto *signals = reinterpret_cast<coll_device_signal *>(inst.signals);
+    for (uint32_t b = 0; b < inst.nblocks; ++b)
+      if (rank != stopped && signals[b].entered)
+        return false;
+  }
+  return true;
 }
 
 /// Every block that is still in its launch waits now: it must say so.
@@ -275,8 +297,8 @@ std::string DeviceRun::checkEnd() {
     }
   if (std::string text = checkChannels(); !text.empty())
     return text;
-  bool mustFind =
-      call.trouble == Trouble::Deadline || call.trouble == Trouble::Mismatch;
+  bool mustFind = (call.trouble == Trouble::Deadline && isMissed) ||
+                  call.trouble == Trouble::Mismatch;
   return mustFind && !isFound ? "wrong result: no block says why" : "";
 }
 

@@ -10,9 +10,9 @@ The quick tier takes each rank count with every dtype, each with every op, and e
 as threads that share one, replayed from graphs.
 """
 
-import os
-import subprocess
 import sys
+
+from checked_rows import checkedRows
 
 RANKS = [2, 3, 4, 5, 7, 8]
 OPS = ["sum", "prod", "min", "max", "avg", "premul_sum"]
@@ -45,15 +45,7 @@ def run(library, schedule, ranks, arguments, environment=None):
     name, entry = file.split(":")
     command = ["coll-run", f"{library}/{name}.coll:{entry}", "--ranks", str(ranks), "-n", "1",
                "-w", "0", "-r", "all", "--csv", *rest, *arguments]
-    result = subprocess.run(command, capture_output=True, text=True,
-                            env={**os.environ, **(environment or {})})
-    lines = result.stdout.splitlines()[1:]
-    wrong = [line for line in lines if not line.endswith(",0")]
-    if result.returncode != 0 or wrong or not lines:
-        print(" ".join(command), f": exit {result.returncode}, {len(lines)} rows")
-        print("\n".join(wrong[:20]), result.stderr[-3000:])
-        sys.exit(1)
-    return len(lines)
+    return checkedRows(command, environment)
 
 
 def variants(contract, reduces, everything):

@@ -4,8 +4,11 @@
 usage: blocks.py FILE.coll
 """
 
-import subprocess
+import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from checked_rows import checkedRows  # noqa: E402
 
 # Around a block, around 16 of them that lie together, several slots and rounds.
 COUNTS = "0,1,31,33,513,5003,70001"
@@ -14,14 +17,7 @@ COUNTS = "0,1,31,33,513,5003,70001"
 def run(schedule, ranks, *arguments):
     command = ["coll-run", schedule, "--ranks", str(ranks), "--counts", COUNTS, "-n", "2",
                "-w", "0", "--csv", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True)
-    lines = result.stdout.splitlines()[1:]
-    wrong = [line for line in lines if not line.endswith(",0")]
-    if result.returncode != 0 or wrong or not lines:
-        print(" ".join(command), f": exit {result.returncode}, {len(lines)} rows")
-        print("\n".join(wrong[:20]), result.stderr[-3000:])
-        sys.exit(1)
-    return len(lines)
+    return checkedRows(command)
 
 
 def main():

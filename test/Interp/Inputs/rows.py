@@ -4,8 +4,11 @@
 usage: rows.py FILE.coll
 """
 
-import subprocess
+import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from checked_rows import checkedRows  # noqa: E402
 
 # Rows shorter than a vector, of no whole vectors, around the 2048 partial sums, and longer.
 LENGTHS = [1, 5, 16, 100, 129, 1000, 2048, 2055, 5000]
@@ -20,14 +23,7 @@ def counts(length):
 def run(schedule, ranks, length, *arguments):
     command = ["coll-run", schedule, "--ranks", str(ranks), "--row", str(length), "--counts",
                counts(length), "-n", "2", "-w", "0", "--csv", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True)
-    lines = result.stdout.splitlines()[1:]
-    wrong = [line for line in lines if not line.endswith(",0")]
-    if result.returncode != 0 or wrong or not lines:
-        print(" ".join(command), f": exit {result.returncode}, {len(lines)} rows")
-        print("\n".join(wrong[:20]), result.stderr[-3000:])
-        sys.exit(1)
-    return len(lines)
+    return checkedRows(command)
 
 
 def main():
