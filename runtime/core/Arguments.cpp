@@ -388,9 +388,6 @@ bool Arguments::moveBuffers(const coll_call &call) {
   return true;
 }
 
-/// From here on one copy by the kernel beats two through slots.
-static constexpr uint64_t leastRemoteBytes = 16 << 10;
-
 /// Which buffers peers may reach. Where parts do not lie one by one they cannot
 /// find their way, nor compare counts that are each rank's own.
 void Arguments::findWindows() {
@@ -405,7 +402,7 @@ void Arguments::findWindows() {
     if (head->bufs[b].displ || begins[b] == ends[b])
       continue;
     win = windows->find(begins[b], ends[b]);
-    if (win == 0 && messageBytes >= leastRemoteBytes &&
+    if (win == 0 && messageBytes >= windows->leastInProcess() &&
         !(plan.reduces && windows->isSlowToReduce()))
       win = windows->findInProcess(begins[b], ends[b]);
   }

@@ -44,6 +44,8 @@ public:
   uint64_t find(uint64_t begin, uint64_t end) const;
   /// The same of memory in no window, where peers reach that as well.
   uint64_t findInProcess(uint64_t begin, uint64_t end) const;
+  /// The shortest message for which findInProcess() is worth asking, in bytes.
+  uint64_t leastInProcess() const;
   /// Whether what is computed with comes faster through slots than from there.
   bool isSlowToReduce() const;
   uint64_t changes() const { return numChanges; }
