@@ -3,6 +3,7 @@
 
 #include "Launching.h"
 
+#include <barrier>
 #include <random>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -121,6 +122,9 @@ TEST(Repeat, SeesWhatHasBeenRegisteredSince) {
       window = args->bufs[1].win;
     };
   ring.setKernels(kernels);
+  // These kernels wait for nobody, and there is no window where a peer has
+  // left.
+  std::barrier<> together(2);
   onThreads(2, [&](int, coll_comm *comm) {
     constexpr size_t bytes = 1 << 16;
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -143,6 +147,7 @@ TEST(Repeat, SeesWhatHasBeenRegisteredSince) {
     EXPECT_NE(windowOfCall(), 0u);
     ASSERT_EQ(coll_deregister(comm, memory), COLL_OK);
     EXPECT_EQ(windowOfCall(), 0u);
+    together.arrive_and_wait();
     munmap(memory, bytes);
     close(fd);
   });
