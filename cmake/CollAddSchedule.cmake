@@ -7,8 +7,9 @@
 # counts into FILE.o and FILE.h, links the object and Coll::runtime into TARGET, and
 # puts the header on its include path: `#include "FILE.h"`.  With SCHEDULE the outputs
 # are named FILE_NAME, so that one file can give several schedules.  OPTIONS go to
-# colc as they stand.  DEPENDS names the files that FILE.coll imports, to compile anew when
-# one changes.
+# colc as they stand, and so does the variable COLL_OPTIONS, for all schedules: an application is
+# built for devices by -DCOLL_OPTIONS=--target=host,cuda:sm_90.  DEPENDS names the files that
+# FILE.coll imports, to compile anew when one changes.
 
 function(coll_add_schedule target file)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "SCHEDULE" "RANKS;DEFINE;DTYPES;OPS;OPTIONS;DEPENDS")
@@ -45,7 +46,7 @@ function(coll_add_schedule target file)
       list(APPEND arguments "${option}=${values}")
     endif()
   endforeach()
-  list(APPEND arguments ${ARG_OPTIONS})
+  list(APPEND arguments ${COLL_OPTIONS} ${ARG_OPTIONS})
 
   # A folder per target: two targets may compile one file for different ranks.
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/coll/${target}")
