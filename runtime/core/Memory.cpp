@@ -10,6 +10,11 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+// Since Linux 6.1.
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 namespace coll {
 
 void UniqueFd::reset(int newFd) {
@@ -26,11 +31,38 @@ void MappedMemory::reset() {
   bytes = 0;
 }
 
+/// As mmap does, but at an address where huge pages can be mapped as such,
+/// which it chooses by itself only where shared memory is to have them.
+static void *mapAligned(int fd, size_t offset, size_t bytes, int protection,
+                        int flags) {
+  const size_t length = roundToPages(bytes);
+  void *room = MAP_FAILED;
+  if (bytes >= kHugeBytes && length <= PTRDIFF_MAX)
+    room = mmap(nullptr, length + kHugeBytes, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    return mmap(nullptr, bytes, protection, flags, fd, off_t(offset));
+  char *begin = static_cast<char *>(room);
+  const size_t before = (offset - uint64_t(begin)) % kHugeBytes;
+  void *base = mmap(begin + before, bytes, protection, flags | MAP_FIXED, fd,
+                    off_t(offset));
+  if (base == MAP_FAILED) {
+    const int error = errno;
+    munmap(begin, length + kHugeBytes);
+    errno = error;
+    return base;
+  }
+  if (before != 0)
+    munmap(begin, before);
+  munmap(begin + before + length, kHugeBytes - before);
+  return base;
+}
+
 Status MappedMemory::map(const UniqueFd &fd, size_t offset, size_t bytes,
                          Access access, MappedMemory &result) {
   int protection = access == ReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
-  void *base = mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE,
-                    fd.get(), off_t(offset));
+  void *base = mapAligned(fd.get(), offset, bytes, protection,
+                          MAP_SHARED | MAP_POPULATE);
   if (base == MAP_FAILED)
     return Status::system(errno, "cannot map %zu bytes of shared memory",
                           bytes);
@@ -81,6 +113,18 @@ Status createSealedMemory(const char *name, size_t bytes, UniqueFd &result) {
     return Status::system(errno, "cannot seal shared memory '%s'", name);
   result = std::move(fd);
   return Status::ok();
+}
+
+/// The kernel copies small pages together when it is told to, whatever
+/// transparent_hugepage/shmem_enabled says of those that it chooses itself.
+bool gatherHugePages(const UniqueFd &fd, size_t bytes) noexcept {
+  void *base =
+      mapAligned(fd.get(), 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
+  if (base == MAP_FAILED)
+    return false;
+  bool isAll = madvise(base, bytes, MADV_COLLAPSE) == 0;
+  munmap(base, bytes);
+  return isAll;
 }
 
 Status checkSealedMemory(const UniqueFd &fd, size_t bytes) {

@@ -63,7 +63,8 @@ public:
 
   enum Access { ReadOnly, ReadWrite };
   /// Maps `bytes` of `fd` from `offset` (a multiple of the page size), shared,
-  /// with all pages present, and not inherited by forked children.
+  /// with all pages present, and not inherited by forked children; so that huge
+  /// pages of the file can be mapped as such.
   static Status map(const UniqueFd &fd, size_t offset, size_t bytes,
                     Access access, MappedMemory &result);
 
@@ -81,6 +82,14 @@ size_t roundToPages(size_t bytes);
 /// sealed against shrinking, growing and further sealing.
 /// COLL_NO_MEMORY when there is not that much, COLL_SYSTEM otherwise.
 Status createSealedMemory(const char *name, size_t bytes, UniqueFd &result);
+
+/// What has huge pages is not smaller than one of them.
+inline constexpr size_t kHugeBytes = size_t(2) << 20;
+
+/// Gathers the pages of such a memfd, whose length is a multiple of kHugeBytes,
+/// into huge ones, also where shared memory gets none by itself. False: not all
+/// of them; what they hold is the same in any case. Before anyone maps it.
+bool gatherHugePages(const UniqueFd &fd, size_t bytes) noexcept;
 
 /// Checks a descriptor that came from a peer: a memfd of at least `bytes`
 /// bytes, sealed against shrinking.  Call before mapping it.

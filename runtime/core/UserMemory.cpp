@@ -153,28 +153,27 @@ static UniqueFd createHugeMemory(size_t bytes) {
 }
 
 Status UserMemory::allocate(size_t bytes, void **result) {
-  constexpr size_t hugeBytes = size_t(2) << 20;
   *result = nullptr;
   if (bytes == 0)
     return Status::error(COLL_INVALID, "coll_mem_alloc of 0 bytes");
-  if (bytes > PTRDIFF_MAX - hugeBytes)
+  if (bytes > PTRDIFF_MAX - kHugeBytes)
     return Status::error(COLL_NO_MEMORY, "coll_mem_alloc of %zu bytes", bytes);
-  size_t length = (bytes + hugeBytes - 1) / hugeBytes * hugeBytes;
+  const bool isLarge = bytes >= kHugeBytes;
+  const size_t length = isLarge
+                            ? (bytes + kHugeBytes - 1) / kHugeBytes * kHugeBytes
+                            : roundToPages(bytes);
   UniqueFd fd;
-  if (bytes >= hugeBytes)
+  if (isLarge)
     fd = createHugeMemory(length);
   bool isHuge = fd.isValid();
   if (!isHuge) {
-    length = roundToPages(bytes);
     COLL_TRY(createSealedMemory("coll-user", length, fd));
+    isHuge = isLarge && gatherHugePages(fd, length);
   }
   Allocation made;
   COLL_TRY(
       MappedMemory::map(fd, 0, length, MappedMemory::ReadWrite, made.mapping));
   void *base = made.mapping.get();
-  // Without effect where shared memory gets none; nothing depends on it.
-  if (!isHuge)
-    (void)madvise(base, length, MADV_HUGEPAGE);
   std::lock_guard lock(mutex);
   auto [at, isNew] = allocations.emplace(base, std::move(made));
   Status status = share(base, length, fd.get(), at->second.window);
@@ -183,7 +182,7 @@ Status UserMemory::allocate(size_t bytes, void **result) {
     return status;
   }
   comm.info("coll_mem_alloc of %zu bytes: %s pages, %s", bytes,
-            isHuge ? "huge" : "small (huge ones asked for)",
+            isHuge ? "huge" : "small",
             at->second.window ? "within reach of all ranks"
                               : "not within reach of peers");
   *result = base;

@@ -8,6 +8,7 @@
 #include "runtime/core/Wire.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/mman.h>
@@ -200,6 +201,33 @@ TEST(Versioned, ReadersNeverSeeAMixture) {
   EXPECT_GT(good, 0);
   stop = true;
   writer.join();
+}
+
+/// Whether there are huge pages or not; another mapping sees the same.
+TEST(Memory, HugePagesHoldWhatSmallOnesDid) {
+  constexpr size_t bytes = 2 * kHugeBytes;
+  for (bool isWrittenBefore : {false, true}) {
+    UniqueFd fd;
+    ASSERT_TRUE(createSealedMemory("coll-test", bytes, fd).isOk());
+    if (isWrittenBefore) {
+      ASSERT_EQ(pwrite(fd.get(), "ab", 2, kHugeBytes - 1), 2);
+    }
+    (void)gatherHugePages(fd, bytes);
+    MappedMemory one, other;
+    ASSERT_TRUE(
+        MappedMemory::map(fd, 0, bytes, MappedMemory::ReadWrite, one).isOk());
+    ASSERT_TRUE(MappedMemory::map(fd, pageBytes(), bytes - pageBytes(),
+                                  MappedMemory::ReadOnly, other)
+                    .isOk());
+    EXPECT_EQ(uint64_t(one.get()) % kHugeBytes, 0u);
+    EXPECT_EQ(uint64_t(other.get()) % kHugeBytes, pageBytes());
+    auto *bytesOfOne = static_cast<char *>(one.get());
+    EXPECT_EQ(bytesOfOne[kHugeBytes - 1], isWrittenBefore ? 'a' : 0);
+    EXPECT_EQ(bytesOfOne[kHugeBytes], isWrittenBefore ? 'b' : 0);
+    bytesOfOne[bytes - 1] = 'z';
+    EXPECT_EQ(static_cast<char *>(other.get())[bytes - pageBytes() - 1], 'z');
+    EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+  }
 }
 
 TEST(Memory, SealedMemoryCannotChangeItsSize) {
