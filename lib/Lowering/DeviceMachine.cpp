@@ -40,6 +40,12 @@ static Type pointerIn(Builder &b, unsigned space) {
 
 Type globalPointer(Builder &b) { return pointerIn(b, globalSpace); }
 
+Value sharedCell(Builder &b, unsigned number) {
+  Value cells =
+      LLVM::AddressOfOp::create(b, pointerIn(b, sharedSpace), cellsName);
+  return b.at(cells, uint64_t(number) * 8);
+}
+
 static Value intrinsic(Builder &b, llvm::StringRef name, Type result,
                        ValueRange operands) {
   if (!result) {
@@ -296,9 +302,8 @@ void DeviceMachine::endBehind(Builder &b, Section section) const {
 std::unique_ptr<PortSet> DeviceMachine::ports(Builder &b, const StepShape &step,
                                               const Variant &variant, Value,
                                               Value) const {
-  Value cells =
-      LLVM::AddressOfOp::create(b, pointerIn(b, sharedSpace), cellsName);
-  return std::make_unique<DevicePorts>(b, step, variant, cells, shape);
+  return std::make_unique<DevicePorts>(b, step, variant, sharedCell(b, 0),
+                                       shape);
 }
 
 /// Behind the buffers in the parameter itself, or in device memory.

@@ -32,8 +32,9 @@ public:
   /// memory, of channels Primitives::packetTag's. Behind the port's put().
   virtual void putTag(bool, unsigned, Value, Value) {}
   /// An i64 that is written in that section alone and read behind it.
-  /// Multicast addresses: of the sources, of the sinks; 0: none.
-  enum Cell : unsigned { KeptSinks, Gathered, Spread };
+  /// Multicast addresses: of the sources, of the sinks; 0: none. Why a thread
+  /// has given up on a packet, and two words about it; 0: none has.
+  enum Cell : unsigned { KeptSinks, Gathered, Spread, Failure };
   virtual Value cell(Cell which) = 0;
   /// Behind that section: fills in the operands.
   virtual void finish(TileOperands &tile) = 0;
@@ -124,7 +125,7 @@ std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
                                            const DeviceShape &shape);
 /// Shared memory of a block: a few cells, then each port's pointer, then each
 /// port's tag.
-constexpr unsigned kSharedCells = 4;
+constexpr unsigned kSharedCells = 6, kFailureCell = 1 + PortSet::Failure;
 inline unsigned DeviceShape::cells() const {
   return kSharedCells + 2 * (sources + sinks);
 }
@@ -142,6 +143,8 @@ Value emitPacketLoops(Builder &b, const StepShape &shape,
                       const TileOperands &operands, unsigned threads);
 /// Pointers to what devices share with each other and with hosts.
 mlir::Type globalPointer(Builder &b);
+/// A cell of the block's shared memory.
+Value sharedCell(Builder &b, unsigned number);
 
 /// The same of steps with whole rows (DeviceRowLoop.cpp). `cells`: in shared
 /// memory, as many as rowCells() says.

@@ -17,6 +17,11 @@
 // cleaning: between two of a slot lie 2^(bits - 1) + COLL_MAX_SMALL_SLOTS
 // messages at most, fewer than 2^bits.
 //
+// Any thread may find that there is nothing to wait for, while thread 0 shows
+// where it waits itself. So who gives up says why in the block's shared memory,
+// the first of them alone; the others see that and leave too, and thread 0
+// tells the host behind the vote that ends the slice.
+//
 // A token, a message without payload, is one packet with order: whoever has
 // received it sees all that the sender's block did before.
 //
@@ -56,6 +61,8 @@ public:
   PacketBuilder(ModuleOp module, Primitives &p, const PacketShape &shape)
       : b(module.getContext()), module(module), p(p), shape(shape) {}
   void tag();
+  void giveUp();
+  void tell();
   void wait();
   void clean();
   void tokenWait();
@@ -76,6 +83,11 @@ private:
   Value flag(Value packet) { return b.lshr(packet, b.cst(32)); }
   void show(Value report, uint64_t offset, Value value) {
     b.setField(value, report, offset, Ordering::monotonic);
+  }
+  Value failureCell() { return sharedCell(b, kFailureCell); }
+  Value reportOf(Value inst, Value block) {
+    return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
+                b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
   }
   /// Runs `code` if it is thread 0: one thread tells of the block's wait.
   void byThreadZero(llvm::function_ref<void()> code) {
@@ -106,8 +118,59 @@ void PacketBuilder::tag() {
                           b.or_(clean, peer))});
 }
 
-/// As coll_kernel_wait, for one packet. A thread that gives up says why; all
-/// leave at the block's next barrier.
+/// (why: i64, want: i64, have: i64), why: the result and, from bit 32 on, the
+/// peer. The barrier before thread 0 looks orders both words.
+void PacketBuilder::giveUp() {
+  Type i64 = b.i64();
+  p.packetGiveUp =
+      beginFunction(b, module, "coll_packet_give_up", {i64, i64, i64}, {});
+  auto arguments = p.packetGiveUp.getArguments();
+  auto exchange = LLVM::AtomicCmpXchgOp::create(
+      b, failureCell(), b.cst(0), arguments[0], Ordering::monotonic,
+      Ordering::monotonic, "block", 8);
+  Value isFirst =
+      LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{1});
+  Block *first = b.newBlock(), *done = b.newBlock();
+  b.branchIf(isFirst, first, done);
+  b.startBlock(first);
+  Value both = b.or_(b.and_(arguments[1], b.cst(UINT32_MAX)),
+                     b.shl(arguments[2], b.cst(32)));
+  b.setField(both, sharedCell(b, kFailureCell + 1), 0);
+  b.branch(done);
+  b.startBlock(done);
+  func::ReturnOp::create(b);
+}
+
+/// All threads', behind the vote.
+void PacketBuilder::tell() {
+  Type i32 = b.i32(), i64 = b.i64();
+  p.packetTell =
+      beginFunction(b, module, "coll_packet_tell", {b.ptr(), i32, i64}, {});
+  auto arguments = p.packetTell.getArguments();
+  Block *mine = b.newBlock(), *some = b.newBlock(), *done = b.newBlock();
+  b.branchIf(b.eq(Ptx::threadId(b), b.cst(0)), mine, done);
+  b.startBlock(mine);
+  Value why = b.field(i64, failureCell(), 0);
+  b.branchIf(b.ne(why, b.cst(0)), some, done);
+  b.startBlock(some);
+  Value both = b.field(i64, sharedCell(b, kFailureCell + 1), 0);
+  Value report = reportOf(arguments[0], arguments[1]);
+  Value result = b.trunc(why, i32);
+  uint64_t waits = uint64_t(COLL_STATE_WAIT_DATA) << 60;
+  Value state = b.select(b.eq(result, b.cst(COLL_TIMEOUT, i32)), b.cst(waits),
+                         b.cst(uint64_t(COLL_STATE_IDLE) << 60));
+  Value peer = b.lshr(why, b.cst(32));
+  show(report, offsetof(coll_block, progress),
+       b.or_(b.or_(arguments[2], peer), state));
+  show(report, offsetof(coll_block, want), b.and_(both, b.cst(UINT32_MAX)));
+  show(report, offsetof(coll_block, have), b.lshr(both, b.cst(32)));
+  show(report, offsetof(coll_block, result), result);
+  b.branch(done);
+  b.startBlock(done);
+  func::ReturnOp::create(b);
+}
+
+/// As coll_kernel_wait, for one packet. All leave at the block's next vote.
 void PacketBuilder::wait() {
   Type i32 = b.i32(), i64 = b.i64();
   p.packetWait =
@@ -122,15 +185,13 @@ void PacketBuilder::wait() {
   Value spins = b.field(i32, comm, offsetof(coll_comm_dev, spin_limit));
   Value limit = b.field(i64, comm, offsetof(coll_comm_dev, deadline_ns));
   Value abortWord = b.pointerField(comm, offsetof(coll_comm_dev, abort));
-  Value report =
-      b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
-           b.mul(b.zext(arguments[1], i64), b.cst(sizeof(coll_block))));
+  Value report = reportOf(inst, arguments[1]);
   Value start = Ptx::globalTimer(b);
   Block *poll = b.newBlock({i32, i32}), *not_ = b.newBlock(),
         *old = b.newBlock(), *bad = b.newBlock(), *look = b.newBlock({i32}),
-        *first = b.newBlock(), *check = b.newBlock(), *clock = b.newBlock(),
-        *late = b.newBlock(), *rest = b.newBlock(), *done = b.newBlock(),
-        *shown = b.newBlock(), *back = b.newBlock();
+        *first = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
+        *clock = b.newBlock(), *late = b.newBlock(), *rest = b.newBlock(),
+        *done = b.newBlock(), *shown = b.newBlock(), *back = b.newBlock();
   b.branch(poll, ValueRange{b.cst(0, i32), b.cst(32, i32)});
 
   b.startBlock(poll);
@@ -142,10 +203,11 @@ void PacketBuilder::wait() {
   Value isSeq = b.eq(b.lshr(b.xor_(flag(packet), want), b.cst(16)), b.cst(0));
   b.branchIf(isSeq, bad, old);
   b.startBlock(bad);
-  auto sig16 = [&](Value v) { return b.trunc(b.and_(v, b.cst(0xffff)), i32); };
-  func::CallOp::create(b, p.mismatch,
-                       ValueRange{inst, arguments[1], position, sig16(want),
-                                  sig16(flag(packet))});
+  Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
+  auto sig16 = [&](Value v) { return b.and_(v, b.cst(0xffff)); };
+  func::CallOp::create(b, p.packetGiveUp,
+                       ValueRange{b.or_(peer, b.cst(COLL_MISMATCH)),
+                                  sig16(want), sig16(flag(packet))});
   b.branch(back);
   b.startBlock(old);
   b.branchIf(b.ult(polls, spins), poll,
@@ -164,14 +226,21 @@ void PacketBuilder::wait() {
   b.startBlock(check);
   byThreadZero([&] { show(report, offsetof(coll_block, have), flag(packet)); });
   Value abort = b.field(i32, abortWord, 0, Ordering::monotonic);
-  b.branchIf(b.eq(abort, b.cst(0, i32)), clock, back);
+  b.branchIf(b.eq(abort, b.cst(0, i32)), others, back);
+  b.startBlock(others);
+  Value failure =
+      LLVM::LoadOp::create(b, i64, failureCell(), 8, false, false, false, false,
+                           Ordering::monotonic, StringRef("block"));
+  b.branchIf(b.eq(failure, b.cst(0)), clock, back);
   b.startBlock(clock);
   Value hasLimit = b.ult(b.sub(limit, b.cst(1)), b.cst(UINT64_MAX - 1));
   Value waited = b.sub(Ptx::globalTimer(b), start);
   b.branchIf(b.and_(hasLimit, b.ugt(waited, limit)), late, rest);
   b.startBlock(late);
-  show(report, offsetof(coll_block, progress), position);
-  show(report, offsetof(coll_block, result), b.cst(COLL_TIMEOUT, i32));
+  peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
+  func::CallOp::create(
+      b, p.packetGiveUp,
+      ValueRange{b.or_(peer, b.cst(COLL_TIMEOUT)), want, flag(packet)});
   b.branch(back);
   b.startBlock(rest);
   Ptx::sleep(b, pause);
@@ -237,6 +306,8 @@ void PacketBuilder::tokenWait() {
           .getResult(0);
   b.branchIf(b.eq(flag(later), want), poll, leave);
   b.startBlock(leave);
+  func::CallOp::create(b, p.packetTell,
+                       ValueRange{arguments[0], arguments[1], arguments[4]});
   func::ReturnOp::create(b, ValueRange{b.cst(1, i32)});
   b.startBlock(done);
   func::ReturnOp::create(b, ValueRange{b.cst(0, i32)});
@@ -254,6 +325,8 @@ void PacketBuilder::tokenSend() {
 void Primitives::buildPackets(ModuleOp module, const Machine &machine) {
   PacketBuilder builder(module, *this, machine.packets());
   builder.tag();
+  builder.giveUp();
+  builder.tell();
   builder.wait();
   builder.clean();
   builder.tokenWait();

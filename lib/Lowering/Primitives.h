@@ -79,6 +79,11 @@ struct Primitives {
   /// (inst, block: i32, packet, tag: i64, progress: i64) -> i64: any thread's
   /// slow path; the packet once its flag is there. Another flag: give up.
   mlir::func::FuncOp packetWait;
+  /// (why: i64, want: i64, have: i64): any thread's, to leave with a reason.
+  mlir::func::FuncOp packetGiveUp;
+  /// (inst, block: i32, progress: i64): all threads', before they leave: thread
+  /// 0 tells the host of a reason.
+  mlir::func::FuncOp packetTell;
   /// (end, words: i64, sig: i32): all threads'; of the next message, whose
   /// words these are, fills the rest of the slot if it is time to.
   mlir::func::FuncOp packetClean;

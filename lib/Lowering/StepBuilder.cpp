@@ -165,6 +165,8 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   ports.begin();
   if (keptCell)
     b.setField(b.cst(0), keptCell, 0);
+  if (inPackets)
+    b.setField(b.cst(0), ports.cell(PortSet::Failure), 0);
   beginMulticast(ports);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {

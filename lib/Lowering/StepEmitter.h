@@ -38,7 +38,8 @@ private:
   void slices();
   void packetSlices();
   Value packetTile(TileOperands &tile);
-  void cleanSlots(const TileOperands &tile, Value failed);
+  mlir::Block *tellAndLeave();
+  void cleanSlots(const TileOperands &tile);
   void putTag(PortSet &ports, const PortShape &p, Value port, Value index,
               unsigned number, bool sink, Value slot);
   void work();

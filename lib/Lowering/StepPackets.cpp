@@ -88,17 +88,29 @@ Value StepEmitter::packetTile(TileOperands &tile) {
   Value failed = b.cst(0, b.i1());
   if (!shape.token)
     failed = machine.packetLoops(b, shape, variant, functions, tile);
-  cleanSlots(tile, failed);
+  cleanSlots(tile);
   return failed;
 }
 
-/// Once in many messages: the rest of the slots that are sent.
-void StepEmitter::cleanSlots(const TileOperands &tile, Value failed) {
+/// Where all go when a thread has given up: the host hears why.
+Block *StepEmitter::tellAndLeave() {
+  Block *tell = b.newBlock();
+  OpBuilder::InsertionGuard guard(b);
+  b.startBlock(tell);
+  func::CallOp::create(b, primitives.packetTell,
+                       ValueRange{inst, block, progress});
+  b.branch(leave);
+  return tell;
+}
+
+/// Once in many messages: the rest of the slots that are sent. Nothing of the
+/// message is in there, so it does no harm where a thread has given up.
+void StepEmitter::cleanSlots(const TileOperands &tile) {
   if (shape.sinks.empty())
     return;
   Value isDue = b.ne(b.and_(tile.pointerBits, b.cst(kTagClean)), b.cst(0));
   Block *clean = b.newBlock(), *after = b.newBlock();
-  b.branchIf(b.and_(isDue, b.eq(failed, b.cst(0, b.i1()))), clean, after);
+  b.branchIf(isDue, clean, after);
   b.startBlock(clean);
   forEachPort(true, [&](Value port, Value, unsigned i) {
     const PortShape &p = shape.sinks[i];

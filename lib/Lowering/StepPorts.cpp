@@ -285,8 +285,9 @@ void StepEmitter::publish(const PortShape &p, Value port) {
 /// Publishes and returns credits: the ends' own business where messages may go
 /// direct.
 void StepEmitter::releaseAll(Value failed) {
-  Machine::Section section =
-      failed ? machine.beginVoted(b, failed, leave) : machine.beginBehind(b);
+  Machine::Section section = failed
+                                 ? machine.beginVoted(b, failed, tellAndLeave())
+                                 : machine.beginBehind(b);
   fenceMulticast(maySpread() ? isMulticast : Value());
   bool receives = llvm::any_of(shape.sources, [](const PortShape &p) {
     return p.place == PortShape::Channel;

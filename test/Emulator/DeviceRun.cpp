@@ -88,6 +88,7 @@ private:
   bool areOthersDone() const;
   bool hasResult();
   std::string checkPositions();
+  bool tellsSignatures(uint32_t rank, const coll_block &line) const;
   std::string checkEnd();
   std::string checkChannels();
   coll_block *lines(uint32_t rank) const {
@@ -261,6 +262,20 @@ void DeviceRun::useBuffers() {
   }
 }
 
+/// Whether a block that has met another signature says which, and whose: rank
+/// 0's is not that of all others, which differs in the last bit.
+bool DeviceRun::tellsSignatures(uint32_t rank, const coll_block &line) const {
+  uint64_t want = line.want, have = line.have, mask = 0xffffffff;
+  uint64_t peer = line.progress & 0xffff;
+  if (call.isSmall) // of packets
+    mask = 0xffff;
+  if (line.progress >> 60 != COLL_STATE_IDLE)
+    return false;
+  uint64_t own = (rank == 0 ? signature ^ 1 : signature) & mask;
+  return want == own && have == (own ^ 1) && peer < call.ranks &&
+         (rank == 0) != (peer == 0);
+}
+
 /// What blocks have told the host when all is over.
 std::string DeviceRun::checkEnd() {
   isAborted |= hasResult(); // all may be over before the host has looked
@@ -288,11 +303,7 @@ std::string DeviceRun::checkEnd() {
       if (allowed == results.end() || line.result != allowed->second)
         return "wrong result " + std::to_string(line.result) + where;
       isFound = true;
-      uint64_t both = ~uint64_t(0) >> 32;
-      // Of packets any thread gives up, while thread 0 shows where it waits.
-      if (line.result == COLL_MISMATCH && !call.isSmall &&
-          ((line.want ^ line.have) != 1 || state != COLL_STATE_IDLE ||
-           ((line.want ^ signature) & both & ~uint64_t(1))))
+      if (line.result == COLL_MISMATCH && !tellsSignatures(rank, line))
         return "wrong result: other signatures" + where;
     }
   if (std::string text = checkChannels(); !text.empty())

@@ -88,6 +88,9 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
     return "no write of its launch comes before it, so it releases nothing";
   if (place.isBehindBarrier && kind == FaultKind::Dropped)
     return "thread 0 alone has touched memory since the barrier before";
+  if (place.asksAgain != FaultKind::None && place.asksAgain == kind)
+    return "whoever goes this way waits for the word that it has loaded, and "
+           "finds it there";
   if (place.isLoadedAgain &&
       (kind == FaultKind::Relaxed || kind == FaultKind::NoAcquire))
     return "whoever calls this loads the word again, with acquire, before it "

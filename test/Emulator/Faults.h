@@ -31,21 +31,6 @@ enum class PlaceKind : uint8_t {
   Branch
 };
 
-struct Place {
-  uint32_t site = 0; // 0: none
-  PlaceKind kind = PlaceKind::Load;
-  Order order = Order::Relaxed;
-  Scope scope = Scope::Sys;
-  uint8_t bytes = 0;
-  bool isInKernel = false; // not in a function that kernels call
-  bool isInLoop = false;
-  bool mayFollowWrites = true;  // some write of the kernel can come before it
-  bool isBehindBarrier = false; // since another one thread 0 alone did anything
-  bool isLoadedAgain =
-      false; // by all callers of its function, before they go on
-  std::string function, text;
-};
-
 enum class FaultKind : uint8_t {
   None,
   Relaxed,   // no order
@@ -60,6 +45,23 @@ enum class FaultKind : uint8_t {
   Always,  // a branch
   Never
 };
+
+struct Place {
+  uint32_t site = 0; // 0: none
+  PlaceKind kind = PlaceKind::Load;
+  Order order = Order::Relaxed;
+  Scope scope = Scope::Sys;
+  uint8_t bytes = 0;
+  bool isInKernel = false; // not in a function that kernels call
+  bool isInLoop = false;
+  bool mayFollowWrites = true;  // some write of the kernel can come before it
+  bool isBehindBarrier = false; // since another one thread 0 alone did anything
+  bool isLoadedAgain =
+      false; // by all callers of its function, before they go on
+  FaultKind asksAgain = FaultKind::None; // by which fault it only does so
+  std::string function, text;
+};
+
 const char *nameOf(FaultKind kind);
 
 struct Fault {

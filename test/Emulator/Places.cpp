@@ -81,6 +81,31 @@ static bool isLoadedAgain(const LoadInst &load) {
   return true;
 }
 
+/// A branch on what was loaded from a word, of which one way does no more than
+/// wait for that word, and stand for it: the fault by which it always does so.
+static FaultKind asksAgain(const BranchInst &branch) {
+  if (!branch.isConditional())
+    return FaultKind::None;
+  for (unsigned way = 0; way < 2; ++way) {
+    const BasicBlock *waits = branch.getSuccessor(way),
+                     *next = branch.getSuccessor(1 - way);
+    auto *call = dyn_cast<CallInst>(&waits->front());
+    if (!call || isa<IntrinsicInst>(call) ||
+        waits->getSingleSuccessor() != next ||
+        call->getNextNode() != waits->getTerminator() ||
+        waits->getSinglePredecessor() != branch.getParent())
+      continue;
+    for (const PHINode &phi : next->phis()) {
+      auto *load =
+          dyn_cast<LoadInst>(phi.getIncomingValueForBlock(branch.getParent()));
+      if (load && phi.getIncomingValueForBlock(waits) == call &&
+          is_contained(call->args(), load->getPointerOperand()))
+        return way == 0 ? FaultKind::Always : FaultKind::Never;
+    }
+  }
+  return FaultKind::None;
+}
+
 /// Blocks that thread 0 alone runs.
 static bool isOfFirstThread(const BasicBlock &block,
                             const DominatorTree &dominators) {
@@ -149,6 +174,8 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
         place.mayFollowWrites = mayFollowWrites(inst);
       if (place.isInLoop && isBarrier(inst))
         place.isBehindBarrier = isBehindBarrier(inst, dominators);
+      if (auto *branch = dyn_cast<BranchInst>(&inst))
+        place.asksAgain = asksAgain(*branch);
       if (auto *load = dyn_cast<LoadInst>(&inst))
         place.isLoadedAgain = isLoadedAgain(*load);
     }
