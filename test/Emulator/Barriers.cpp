@@ -40,8 +40,12 @@ void MachineState::completeBarrier(Meeting &meeting) {
   meeting.result = meeting.votes;
   meeting.votes = 0;
   order(threads, passed);
-  for (Thread *thread : threads)
+  if (meeting.isAligned)
+    comeTogether(threads);
+  for (Thread *thread : threads) {
+    thread->isAtBarrier = false;
     unblock(*thread);
+  }
   idle = 0;
 }
 
@@ -73,6 +77,9 @@ void MachineState::barrier(uint32_t id, uint32_t count, bool isAligned,
   meeting.site = site;
   meeting.expected = expected;
   meeting.isOfAll = !count;
+  meeting.isAligned = isAligned;
+  if (waits)
+    cannotCome(*self);
   if (waits)
     meeting.arrived.push_back(self);
   else
@@ -86,10 +93,15 @@ void MachineState::barrier(uint32_t id, uint32_t count, bool isAligned,
                describe(*self, site));
     isComplete = true;
   }
-  if (isComplete)
+  if (isComplete) {
     completeBarrier(meeting);
-  else if (waits)
+  } else if (waits) {
+    self->isAtBarrier = true;
+    checkWarp(block.warps[self->lane / 32], self->lane / 32);
     this->block();
+  }
+  if (!isAligned)
+    comeTogether({self}); // with nobody
 }
 
 static uint64_t resultOf(const WarpExchange &exchange, uint32_t kind,
@@ -126,10 +138,90 @@ static uint64_t resultOf(const WarpExchange &exchange, uint32_t kind,
   }
 }
 
+/// Whether an exchange brings something that the last one there has not: loops
+/// that wait for what cannot come must count as idle (Scheduler.cpp).
+static bool isNews(WarpExchange &exchange) {
+  uint64_t hash = exchange.kind;
+  for (uint64_t value : exchange.values)
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15 >> 7;
+  uint64_t &last = exchange.last[exchange.site];
+  return std::exchange(last, hash) != hash;
+}
+
+/// Whoever still waits goes on: the last to come, or those whom the others have
+/// left.
+void MachineState::completeExchange(WarpExchange &exchange, Thread *last) {
+  exchange.taken = exchange.arrived & exchange.mask;
+  std::vector<Thread *> threads = std::move(exchange.waiting);
+  exchange.waiting.clear();
+  if (last)
+    threads.push_back(last);
+  if (exchange.kind == kWarpBarrier)
+    order(threads);
+  comeTogether(threads);
+  for (Thread *thread : threads)
+    unblock(*thread);
+  if (isNews(exchange))
+    idle = 0;
+}
+
+/// Threads of the mask that will not come.
+void MachineState::checkWarp(WarpExchange &exchange, uint32_t warp) {
+  if (exchange.waiting.empty())
+    return;
+  const Thread *first = exchange.waiting.front();
+  uint32_t missing = exchange.mask & ~exchange.arrived, gone = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    if (!(missing >> lane & 1))
+      continue;
+    const Thread &other = first->block->threads[warp * 32 + lane];
+    if (!other.isDone && !other.isAtBarrier)
+      continue;
+    report(ReportKind::DivergentBarrier, exchange.site, other.site,
+           std::string(other.isDone ? "a thread has ended"
+                                    : "a thread waits at the block's barrier") +
+               " while others of its warp wait for it\n  waits: " +
+               describe(*first, exchange.site) +
+               "\n  other: " + describe(other, other.site));
+    gone |= 1u << lane;
+  }
+  if (gone && gone == missing)
+    completeExchange(exchange, nullptr);
+}
+
+/// The current thread comes to an exchange, and leaves it when all have come.
+void MachineState::meet(WarpExchange &exchange, uint32_t kind, uint32_t mask,
+                        uint32_t site) {
+  Thread *self = current;
+  const char *wrong = nullptr;
+  if (exchange.arrived && exchange.mask != mask)
+    wrong = "threads of one warp name two masks";
+  else if (exchange.arrived && (exchange.kind != kind || exchange.site != site))
+    wrong = "threads of one warp wait for each other at two places";
+  else if (!(mask >> self->lane % 32 & 1))
+    wrong = "a thread is not in the mask that it names";
+  if (wrong)
+    report(ReportKind::DivergentBarrier, exchange.site, site,
+           wrong + std::string("\n  ") + describe(*self, site) +
+               (exchange.waiting.empty()
+                    ? ""
+                    : "\n  " +
+                          describe(*exchange.waiting.front(), exchange.site)));
+  exchange.mask = mask;
+  exchange.site = site;
+  exchange.kind = kind;
+  exchange.arrived |= 1u << self->lane % 32;
+  cannotCome(*self);
+  if ((exchange.arrived & mask) == mask)
+    return completeExchange(exchange, self);
+  exchange.waiting.push_back(self);
+  checkWarp(exchange, self->lane / 32);
+  if (!exchange.waiting.empty())
+    block();
+}
+
 uint64_t MachineState::exchange(uint32_t kind, uint32_t mask, uint64_t value,
-                                uint32_t lane, uint32_t clamp, uint32_t site,
-                                bool &isValid) {
-  (void)clamp;
+                                uint32_t lane, uint32_t site, bool &isValid) {
   Thread *self = current;
   uint32_t own = self->lane % 32, warp = self->lane / 32;
   WarpExchange &exchange = self->block->warps[warp];
@@ -139,28 +231,8 @@ uint64_t MachineState::exchange(uint32_t kind, uint32_t mask, uint64_t value,
     mask &= (1u << present) - 1;
   while (exchange.taken)
     yield(); // the last exchange has not been left by all
-  if (exchange.arrived && exchange.mask != mask)
-    report(ReportKind::DivergentBarrier, exchange.site, site,
-           "threads of one warp name two masks\n  " + describe(*self, site));
-  exchange.mask = mask;
-  exchange.site = site;
   exchange.values[own] = value;
-  exchange.arrived |= 1u << own;
-  if ((exchange.arrived & mask) == mask) {
-    exchange.taken = mask;
-    std::vector<Thread *> waiting = std::move(exchange.waiting);
-    exchange.waiting.clear();
-    if (kind == kWarpBarrier) {
-      waiting.push_back(self);
-      order(waiting);
-    }
-    for (Thread *thread : waiting)
-      unblock(*thread);
-    idle = 0;
-  } else {
-    exchange.waiting.push_back(self);
-    block();
-  }
+  meet(exchange, kind, mask, site);
   if (kind == kShuffle && lane < 32 && !(mask >> lane & 1))
     report(ReportKind::DivergentBarrier, site, 2,
            "a shuffle reads lane " + std::to_string(lane) +

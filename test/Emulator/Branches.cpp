@@ -6,11 +6,15 @@
 // these returns: there a kernel decides to wait, to go on or to leave. The
 // dependence is followed through values and not through memory.
 //
+// Where a module accesses lines, all branches tell which way a thread goes: so
+// Lines.cpp knows whether lanes have stayed together.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Instrument.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/IR/CFG.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 
@@ -83,6 +87,37 @@ void lowerBranch(BranchInst *branch, uint32_t site) {
       "emuBranch", h.b.getInt32Ty(),
       {h.b.CreateZExt(branch->getCondition(), h.b.getInt32Ty()), h.i32(site)});
   branch->setCondition(h.b.CreateIsNotNull(taken));
+}
+
+bool isLineAccess(const Instruction &inst) {
+  auto is = [](Type *type, Align align, bool isVolatile) {
+    auto *vector = dyn_cast<FixedVectorType>(type);
+    return isVolatile && align.value() >= 16 && vector &&
+           vector->getNumElements() == 2 &&
+           vector->getElementType()->isIntegerTy(64);
+  };
+  if (auto *load = dyn_cast<LoadInst>(&inst))
+    return is(load->getType(), load->getAlign(), load->isVolatile());
+  auto *store = dyn_cast<StoreInst>(&inst);
+  return store && is(store->getValueOperand()->getType(), store->getAlign(),
+                     store->isVolatile());
+}
+
+void markPaths(llvm::Module &module) {
+  auto hasLines = [](const Function &function) {
+    return any_of(instructions(function), isLineAccess);
+  };
+  if (none_of(module, hasLines))
+    return;
+  uint32_t place = 1;
+  for (Function &function : module)
+    for (BasicBlock &block : function)
+      if (any_of(predecessors(&block), [](const BasicBlock *before) {
+            return before->getTerminator()->getNumSuccessors() > 1;
+          })) {
+        HookBuilder h(&*block.getFirstInsertionPt(), 0);
+        h.call("emuPath", h.b.getVoidTy(), {h.i32(place++)});
+      }
 }
 
 } // namespace coll::emu

@@ -62,6 +62,10 @@ struct Options {
   /// Strong loads may return an older value where coherence and causality
   /// allow it.
   bool staleReads = true;
+  /// Eight lanes' volatile accesses of 16 bytes to one line of 128, made
+  /// together, are one access, whose words come in ascending order. PTX does
+  /// not say so: for chips where it holds (docs/Cuda.md, section 7).
+  bool linesInOrder = true;
   unsigned maxReports = 8; // alike ones count once; then the run ends
   uint64_t maxSteps = uint64_t(1) << 32; // accesses to shared memory
   /// So many loads in a row, of all threads together, without anybody changing

@@ -22,7 +22,7 @@ const char *nameOf(FaultKind kind) {
   case FaultKind::Cta:
     return "scope cta";
   case FaultKind::Split:
-    return "in two halves";
+    return "in parts";
   case FaultKind::Dropped:
     return "dropped";
   case FaultKind::Alone:
@@ -51,7 +51,7 @@ std::vector<FaultKind> faultsOf(const Place &place) {
       list.push_back(FaultKind::Relaxed);
     list.push_back(FaultKind::Weak);
     addScopes(place, list);
-    if (place.bytes == 8)
+    if (place.bytes >= 8)
       list.push_back(FaultKind::Split);
     if (place.kind == PlaceKind::Store)
       list.push_back(FaultKind::Dropped);

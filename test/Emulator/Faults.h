@@ -39,7 +39,7 @@ enum class FaultKind : uint8_t {
   Weak,
   Gpu, // a narrower scope
   Cta,
-  Split,   // two halves, as in a vector of smaller elements
+  Split,   // two halves, as in a vector of smaller elements; lane by lane
   Dropped, // nothing at all
   Alone,   // a vote that nobody else hears of
   Always,  // a branch

@@ -22,6 +22,7 @@
 #include "State.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace coll::emu {
@@ -100,10 +101,8 @@ static bool isObserved(const FlagWrite &write) {
 }
 
 /// Which of the word's writes the load may take, and by the seed does.
-static FlagWrite &chooseWrite(MachineState &state, Flag &flag) {
+static size_t chooseAnyWrite(MachineState &state, const Flag &flag) {
   size_t last = flag.writes.size() - 1, oldest = last;
-  if (!state.options.staleReads || last == 0 || !state.draw(4))
-    return flag.writes[last];
   auto seen = flag.seen.find(current->slot);
   uint64_t floor = seen == flag.seen.end() ? 0 : seen->second;
   while (oldest > 0) {
@@ -113,7 +112,13 @@ static FlagWrite &chooseWrite(MachineState &state, Flag &flag) {
       break;
     --oldest;
   }
-  return flag.writes[oldest + state.draw() % (last - oldest + 1)];
+  return oldest + state.draw() % (last - oldest + 1);
+}
+static FlagWrite &chooseWrite(MachineState &state, Flag &flag) {
+  size_t last = flag.writes.size() - 1;
+  if (!state.options.staleReads || last == 0 || !state.draw(4))
+    return flag.writes[last];
+  return flag.writes[chooseAnyWrite(state, flag)];
 }
 
 /// What the current thread learns from a write that it has read.
@@ -171,9 +176,8 @@ static void append(Flag &flag, FlagWrite write, Order order) {
     ++current->time;
 }
 
-static Region *begin(MachineState &state, uintptr_t &address, unsigned bytes,
-                     bool isWrite, Scope scope, uint32_t site) {
-  state.step(site, true);
+static Region *beginNow(MachineState &state, uintptr_t &address, unsigned bytes,
+                        bool isWrite, Scope scope, uint32_t site) {
   if (address % bytes) {
     state.report(ReportKind::Misaligned, site, 0,
                  "a strong access to an address that its size does not divide"
@@ -185,6 +189,11 @@ static Region *begin(MachineState &state, uintptr_t &address, unsigned bytes,
   Region *region = state.resolve(address, bytes, isWrite, site);
   state.note(*region, address, bytes, isWrite, scope, site);
   return region;
+}
+static Region *begin(MachineState &state, uintptr_t &address, unsigned bytes,
+                     bool isWrite, Scope scope, uint32_t site) {
+  state.step(site, true);
+  return beginNow(state, address, bytes, isWrite, scope, site);
 }
 
 uint64_t MachineState::loadFlag(uintptr_t address, unsigned bytes, Order order,
@@ -210,6 +219,57 @@ void MachineState::storeFlag(uintptr_t address, uint64_t value, unsigned bytes,
     idle = 0;
   writeMemory(address, value, bytes);
   append(flag, makeWrite(flag, value, order, scope), order);
+}
+
+/// From the last word to the first, so that what a word has seen of lines is
+/// known when those before it are chosen; and where another process writes the
+/// line meanwhile, in ascending order, this keeps that order, too.
+void MachineState::loadLine(LineMeeting &line, Scope scope, uint32_t site) {
+  Thread *self = current;
+  bool isStale = options.staleReads && draw(4), isNew = false;
+  uint64_t newest = 0; // line that this word, or one behind it, has seen
+  for (unsigned i = 2 * kLineLanes; i-- > 0;) {
+    current = line.waiting[i / 2];
+    uintptr_t at = line.addresses[i / 2] + i % 2 * 8;
+    Region *region = beginNow(*this, at, 8, false, scope, site);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    Flag &flag = flagAt(*this, *region, at, 8);
+    size_t last = flag.writes.size() - 1,
+           chosen = isStale ? chooseAnyWrite(*this, flag) : last;
+    for (size_t w = last; w > chosen; --w)
+      if (uint64_t its = flag.writes[w].line; its && its <= newest)
+        chosen = w;
+    for (size_t w = 0; w <= chosen; ++w)
+      newest = std::max(newest, flag.writes[w].line);
+    FlagWrite &write = flag.writes[chosen];
+    uint64_t &seen = flag.seen[current->slot];
+    isNew |= seen != write.sequence;
+    seen = write.sequence;
+    learn(write, Order::Relaxed, scope);
+    line.values[i] = write.value;
+  }
+  current = self;
+  if (!isNew)
+    ++idle;
+}
+
+void MachineState::storeLine(LineMeeting &line, Scope scope, uint32_t site) {
+  Thread *self = current;
+  uint64_t number = nextLine++;
+  for (unsigned i = 0; i < 2 * kLineLanes; ++i) {
+    current = line.waiting[i / 2];
+    uintptr_t at = line.addresses[i / 2] + i % 2 * 8;
+    Region *region = beginNow(*this, at, 8, true, scope, site);
+    Flag &flag = flagAt(*this, *region, at, 8);
+    if (flag.writes.back().value != line.values[i])
+      idle = 0;
+    std::atomic_thread_fence(std::memory_order_release);
+    writeMemory(at, line.values[i], 8);
+    FlagWrite write = makeWrite(flag, line.values[i], Order::Relaxed, scope);
+    write.line = number;
+    append(flag, std::move(write), Order::Relaxed);
+  }
+  current = self;
 }
 
 uint64_t MachineState::modifyFlag(uintptr_t address, unsigned bytes,

@@ -120,6 +120,22 @@ void HookBuilder::strongStore(Value *pointer, Value *value, Order order,
         i * bytesOf(vector->getElementType()));
 }
 
+Value *HookBuilder::loadLine(Value *pointer, Type *type) {
+  addPlace(PlaceKind::Load, Order::Relaxed, Scope::Sys, 16);
+  BasicBlock &entry = b.GetInsertBlock()->getParent()->getEntryBlock();
+  auto *values = new AllocaInst(type, 0, "", entry.begin());
+  call("emuLoadLine", b.getVoidTy(), {toHost(pointer), values, i32(site)});
+  return b.CreateLoad(type, values);
+}
+
+void HookBuilder::storeLine(Value *pointer, Value *value) {
+  addPlace(PlaceKind::Store, Order::Relaxed, Scope::Sys, 16);
+  BasicBlock &entry = b.GetInsertBlock()->getParent()->getEntryBlock();
+  auto *values = new AllocaInst(value->getType(), 0, "", entry.begin());
+  b.CreateStore(value, values);
+  call("emuStoreLine", b.getVoidTy(), {toHost(pointer), values, i32(site)});
+}
+
 Value *HookBuilder::modify(Value *pointer, Value *operand, uint32_t operation,
                            Order order, Scope scope) {
   addPlace(PlaceKind::Modify, order, scope, bytesOf(operand->getType()));

@@ -116,6 +116,44 @@ void emuStore(void *address, uint64_t value, uint32_t bytes, uint32_t how,
   store(at + 4, value >> 32, 4);
 }
 
+/// The words one by one, as PTX takes a vector's elements.
+static void accessParts(uintptr_t at, uint64_t *values, bool isWrite,
+                        Scope scope, uint32_t site) {
+  for (unsigned i = 0; i < 2; ++i)
+    if (isWrite)
+      machine->storeFlag(at + 8 * i, values[i], 8, Order::Relaxed, scope, site);
+    else
+      values[i] = machine->loadFlag(at + 8 * i, 8, Order::Relaxed, scope, site);
+}
+
+static void accessLine(void *address, uint64_t *values, bool isWrite,
+                       FaultKind fault, uint32_t site) {
+  uintptr_t at = toInteger(address);
+  if (fault == FaultKind::Weak) {
+    emuWeak(address, 16, isWrite ? uint32_t(kWrite) : 0, 16, site);
+    isWrite ? memcpy(address, values, 16) : memcpy(values, address, 16);
+    return;
+  }
+  Scope scope = scopeOf(
+      weaken(pack(uint32_t(Order::Relaxed), uint32_t(Scope::Sys)), fault));
+  if (fault == FaultKind::Split ||
+      !machine->accessLine(at, values, isWrite, scope, site))
+    accessParts(at, values, isWrite, scope, site);
+}
+
+void emuLoadLine(const void *address, uint64_t *values, uint32_t site) {
+  accessLine(const_cast<void *>(address), values, false,
+             machine->faultAt(site, PlaceKind::Load), site);
+}
+
+void emuStoreLine(void *address, uint64_t *values, uint32_t site) {
+  FaultKind fault = machine->faultAt(site, PlaceKind::Store);
+  if (fault != FaultKind::Dropped)
+    accessLine(address, values, true, fault, site);
+}
+
+void emuPath(uint32_t place) { machine->branchedTo(place); }
+
 template <typename F, typename I>
 static uint64_t addFloats(uint64_t a, uint64_t b) {
   return std::bit_cast<I>(std::bit_cast<F>(I(a)) + std::bit_cast<F>(I(b)));
@@ -268,15 +306,31 @@ void emuPause(uint32_t site) {
 
 void *emuShared(uint64_t offset) { return current->block->sharedBase + offset; }
 
+static bool isVote(uint32_t kind) {
+  return kind >= kVoteAny && kind <= kVoteBallot;
+}
+
 uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
-                     uint32_t lane, uint32_t clamp, uint32_t site) {
+                     uint32_t lane, uint32_t site) {
   if (kind == kWarpBarrier &&
       machine->faultAt(site, PlaceKind::WarpBarrier) == FaultKind::Dropped)
     return 0;
+  FaultKind fault =
+      isVote(kind) ? machine->faultAt(site, PlaceKind::Vote) : FaultKind::None;
+  // Of a vote that nobody else takes part in.
+  uint32_t own = kind == kVoteUniform  ? 1
+                 : kind == kVoteBallot ? (value & 1) << current->lane % 32
+                                       : value;
+  if (fault == FaultKind::Dropped)
+    return own;
   bool isValid = false;
-  uint64_t result =
-      machine->exchange(kind, mask, value, lane, clamp, site, isValid);
-  return uint32_t(result) | uint64_t(isValid) << 32;
+  auto result =
+      uint32_t(machine->exchange(kind, mask, value, lane, site, isValid));
+  if (fault == FaultKind::Alone) {
+    machine->reached += result != own;
+    return own;
+  }
+  return result | uint64_t(isValid) << 32;
 }
 
 /// Lane that shfl reads (PTX ISA, shfl.sync): 32 for none. Modes 0 to 3: up,
@@ -329,6 +383,8 @@ const Hook kHooks[] = {
     COLL_EMU_HOOK(emuExchange),  COLL_EMU_HOOK(emuShuffleLane),
     COLL_EMU_HOOK(emuTrap),      COLL_EMU_HOOK(emuBranch),
     COLL_EMU_HOOK(emuToFp8),     COLL_EMU_HOOK(emuFromFp8),
-    COLL_EMU_HOOK(emuMulticast), {nullptr, nullptr}};
+    COLL_EMU_HOOK(emuMulticast), COLL_EMU_HOOK(emuLoadLine),
+    COLL_EMU_HOOK(emuStoreLine), COLL_EMU_HOOK(emuPath),
+    {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

@@ -76,6 +76,11 @@ uint64_t emuModify(void *address, uint64_t operand, uint32_t operation,
                    uint32_t bytes, uint32_t how, uint32_t site);
 uint64_t emuSwap(void *address, uint64_t expected, uint64_t value,
                  uint32_t bytes, uint32_t how, uint32_t site);
+/// Two words of a line, with seven other lanes.
+void emuLoadLine(const void *address, uint64_t *values, uint32_t site);
+void emuStoreLine(void *address, uint64_t *values, uint32_t site);
+/// The thread has branched; in modules that access lines.
+void emuPath(uint32_t place);
 void emuFence(uint32_t how, uint32_t site);
 void emuBarrier(uint32_t id, uint32_t count, uint32_t isAligned, uint32_t waits,
                 uint32_t site);
@@ -88,7 +93,7 @@ void emuPause(uint32_t site);
 void *emuShared(uint64_t offset);
 /// The result, and in bit 32 whether it came from another thread.
 uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
-                     uint32_t lane, uint32_t clamp, uint32_t site);
+                     uint32_t lane, uint32_t site);
 uint32_t emuShuffleLane(uint32_t mode, uint32_t operand, uint32_t clamp);
 /// Two numbers of fp8 in the low half; f32 bits; two f16 (PTX's cvt).
 uint32_t emuToFp8(uint32_t isE5M2, uint32_t upper, uint32_t lower);

@@ -98,6 +98,12 @@ static std::string onLoad(LoadInst &load, uint32_t site) {
   if (isOwnOrConstant(load.getPointerOperand(), false))
     return "";
   HookBuilder h(&load, site);
+  if (isLineAccess(load)) {
+    load.replaceAllUsesWith(
+        h.loadLine(load.getPointerOperand(), load.getType()));
+    load.eraseFromParent();
+    return "";
+  }
   if (load.isAtomic() || load.isVolatile()) {
     if (!fits(load.getType()))
       return "a strong load of a type that is not known here";
@@ -125,6 +131,11 @@ static std::string onStore(StoreInst &store, uint32_t site) {
     return "";
   HookBuilder h(&store, site);
   Value *value = store.getValueOperand();
+  if (isLineAccess(store)) {
+    h.storeLine(store.getPointerOperand(), value);
+    store.eraseFromParent();
+    return "";
+  }
   if (store.isAtomic() || store.isVolatile()) {
     if (!fits(value->getType()))
       return "a strong store of a type that is not known here";
@@ -386,7 +397,7 @@ static std::string onFunction(Function &function,
   SmallVector<Instruction *> list;
   for (Instruction &inst : instructions(function)) {
     auto *branch = dyn_cast<BranchInst>(&inst);
-    if (!branch || branches.count(branch))
+    if (known.count(&inst) && (!branch || branches.count(branch)))
       list.push_back(&inst);
   }
   for (Instruction *inst : list) {
@@ -417,6 +428,7 @@ std::string instrument(llvm::Module &module, Instrumented &result) {
   std::vector<BranchInst *> found = findBranches(module);
   std::set<BranchInst *> branches(found.begin(), found.end());
   std::map<const Instruction *, Place> known = describePlaces(module);
+  markPaths(module);
   SmallVector<Function *> kernels;
   for (Function &function : module) {
     if (function.isDeclaration())

@@ -62,6 +62,9 @@ public:
                           Scope scope);
   void strongStore(llvm::Value *pointer, llvm::Value *value, Order order,
                    Scope scope);
+  /// Two words of 64 bits, of a line (Lines.cpp).
+  llvm::Value *loadLine(llvm::Value *pointer, llvm::Type *type);
+  void storeLine(llvm::Value *pointer, llvm::Value *value);
   llvm::Value *modify(llvm::Value *pointer, llvm::Value *operand,
                       uint32_t operation, Order order, Scope scope);
   llvm::Value *swap(llvm::Value *pointer, llvm::Value *expected,
@@ -76,6 +79,11 @@ std::map<const llvm::Instruction *, Place> describePlaces(llvm::Module &module);
 /// Branches that depend on what other threads do (Branches.cpp).
 std::vector<llvm::BranchInst *> findBranches(llvm::Module &module);
 void lowerBranch(llvm::BranchInst *branch, uint32_t site);
+
+/// Volatile accesses of 16 bytes, which eight lanes may make as one.
+bool isLineAccess(const llvm::Instruction &inst);
+/// Tells which way every thread goes, where the module has such accesses.
+void markPaths(llvm::Module &module);
 
 /// Inline PTX: the instructions that this knows, by their meaning and not by
 /// their text. Replaces the call. An error text for any other.

@@ -106,7 +106,7 @@ static Value *lowerBarrierVote(HookBuilder &h, CallInst *call, StringRef name) {
 static Value *exchange(HookBuilder &h, uint32_t kind, Value *mask, Value *value,
                        Value *lane) {
   return h.call("emuExchange", h.b.getInt64Ty(),
-                {h.i32(kind), mask, value, lane, h.i32(0), h.i32(h.site)});
+                {h.i32(kind), mask, value, lane, h.i32(h.site)});
 }
 
 /// shfl.sync.MODE.TYPE[p] (mask, value, lane, clamp).
@@ -144,6 +144,7 @@ static Value *lowerVote(HookBuilder &h, CallInst *call, StringRef name) {
                       .Default(~0u);
   if (kind == ~0u)
     return nullptr;
+  h.addPlace(PlaceKind::Vote, Order::Relaxed, Scope::Cta, 0);
   Value *bits = exchange(
       h, kind, call->getArgOperand(0),
       h.b.CreateZExt(call->getArgOperand(1), h.b.getInt32Ty()), h.i32(0));

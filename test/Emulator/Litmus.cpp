@@ -11,6 +11,7 @@ LitmusResult run(const Litmus &litmus) {
     Options options;
     options.seed = seed;
     options.check = litmus.check;
+    options.linesInOrder = litmus.linesInOrder;
     options.preemptEvery = 2;
     Machine machine(litmus.isOneDevice ? 1 : litmus.kernels, options);
     Module *module = machine.load(litmus.code, result.error);
@@ -48,6 +49,10 @@ declare void @llvm.nvvm.bar.warp.sync(i32)
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare float @llvm.nvvm.shfl.sync.bfly.f32(i32, float, i32, i32)
 declare float @llvm.nvvm.shfl.sync.down.f32(i32, float, i32, i32)
+declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
+declare i1 @llvm.nvvm.vote.all.sync(i32, i1)
+declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
+declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare void @llvm.nvvm.barrier.cta.sync.aligned.count(i32, i32)
 declare void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32, i32)
 declare float @llvm.sqrt.f32(float)

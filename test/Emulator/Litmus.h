@@ -14,7 +14,7 @@ namespace coll::emu {
 struct Litmus {
   std::string code;
   unsigned kernels = 2, threads = 1, seeds = 100;
-  bool isOneDevice = false, check = true;
+  bool isOneDevice = false, check = true, linesInOrder = true;
 };
 
 struct LitmusResult {

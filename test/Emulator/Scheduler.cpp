@@ -8,7 +8,7 @@
 //
 // Spinning threads can always run, so a deadlock shows as loads that find
 // nothing new: whoever changes anything (a store of another value, a barrier,
-// an end) sets the count of idle loads back.
+// an exchange of other values, an end) sets the count of idle loads back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,6 +95,7 @@ void MachineState::startBlock(LaunchState &launch, Block &block) {
   block.numThreads = block.alive = uint32_t(launch.block.volume());
   block.threads = std::make_unique<Thread[]>(block.numThreads);
   block.warps.resize((block.numThreads + 31) / 32);
+  block.lines.resize((block.numThreads + kLineLanes - 1) / kLineLanes);
   if (launch.sharedBytes) {
     auto region = std::make_unique<Region>();
     region->owned = std::make_unique<char[]>(launch.sharedBytes + 128);
@@ -142,6 +143,8 @@ void MachineState::finish(Thread &thread) {
   thread.isDone = true;
   idle = 0;
   --block.alive;
+  cannotCome(thread);
+  checkWarp(block.warps[thread.lane / 32], thread.lane / 32);
   for (Meeting &meeting : block.barriers)
     if (meeting.isOfAll && !meeting.arrived.empty() &&
         meeting.arrived.size() == block.alive &&
@@ -199,7 +202,6 @@ void MachineState::unblock(Thread &thread) {
   thread.isBlocked = false;
   thread.readyIndex = uint32_t(ready.size());
   ready.push_back(&thread);
-  idle = 0;
 }
 
 void MachineState::step(uint32_t site, bool isStrong) {

@@ -40,7 +40,7 @@ public:
   std::map<uint32_t, uint64_t> visits;
   uint64_t nextHostStep = 0;
   int stalled = kHost; // a device whose threads do not run
-  uint64_t nextBlock = 1;
+  uint64_t nextBlock = 1, nextTogether = 1, nextLine = 1;
   LaunchId nextLaunch = 1;
   uint64_t favoured = 0, favourUntil = 0;
 
@@ -108,6 +108,9 @@ public:
   using Modify = std::function<bool(uint64_t old, uint64_t &value)>;
   uint64_t modifyFlag(uintptr_t address, unsigned bytes, Order order,
                       Scope scope, uint32_t site, const Modify &modify);
+  /// All words of a line at once, word i by lane i / 2.
+  void loadLine(LineMeeting &line, Scope scope, uint32_t site);
+  void storeLine(LineMeeting &line, Scope scope, uint32_t site);
   void fence(Order order, Scope scope);
   void forgetFlags(Region &region, uintptr_t address, size_t bytes);
 
@@ -118,7 +121,20 @@ public:
   void order(const std::vector<Thread *> &threads,
              const std::vector<Released> &passed = {});
   uint64_t exchange(uint32_t kind, uint32_t mask, uint64_t value, uint32_t lane,
-                    uint32_t clamp, uint32_t site, bool &isValid);
+                    uint32_t site, bool &isValid);
+  void meet(WarpExchange &exchange, uint32_t kind, uint32_t mask,
+            uint32_t site);
+  void completeExchange(WarpExchange &exchange, Thread *last);
+  void checkWarp(WarpExchange &exchange, uint32_t warp);
+
+  // Lines.cpp
+  /// Whether the current thread's 16 bytes were accessed with seven other
+  /// lanes', as one line; else the thread makes its accesses itself.
+  bool accessLine(uintptr_t address, uint64_t *values, bool isWrite,
+                  Scope scope, uint32_t site);
+  void branchedTo(uint32_t place);
+  void comeTogether(const std::vector<Thread *> &threads);
+  void cannotCome(Thread &thread); // to where others of its line wait
 };
 
 /// The machine and the thread that run now; one OS thread.

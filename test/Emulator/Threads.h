@@ -38,6 +38,7 @@ struct FlagWrite {
   uint64_t block = 0;
   int device = kHost;
   Scope scope = Scope::Weak;
+  uint64_t line = 0; // the whole line that it is a word of; 0: none
   std::vector<Origin> origins;
   std::vector<std::pair<uint32_t, uint32_t>> readers; // slot, time
 };
@@ -62,7 +63,11 @@ struct Thread {
   Clock pending[4];   // read by strong loads, until an acquire fence
   uint32_t site = 0;  // of the last access
   uint32_t readyIndex = 0;
-  bool isDone = false, isBlocked = false;
+  bool isDone = false, isBlocked = false, isAtBarrier = false;
+  // Lines.cpp: where lanes last were at one place together, and what has been
+  // branched to since.
+  uint64_t together = 0;
+  std::vector<uint32_t> path;
 };
 
 /// Threads that meet at a barrier of a block, or of a warp.
@@ -70,6 +75,7 @@ struct Meeting {
   std::vector<Thread *> arrived; // and wait
   std::vector<Released> passed;  // of those that arrived and went on
   bool isOfAll = false;          // of the block
+  bool isAligned = false;
   uint32_t site = 0, expected = 0;
   uint32_t votes = 0, result = 0; // threads that brought true
 };
@@ -78,9 +84,20 @@ constexpr unsigned kBarriers = 16;
 /// An exchange among the threads of a mask.
 struct WarpExchange {
   uint32_t mask = 0, arrived = 0, taken = 0;
-  uint32_t site = 0;
+  uint32_t site = 0, kind = 0;
   uint64_t values[32] = {};
+  std::unordered_map<uint32_t, uint64_t> last; // by site
   std::vector<Thread *> waiting;
+};
+
+/// Eight lanes' accesses to one line, until all are there or one cannot come.
+constexpr unsigned kLineLanes = 8, kLineBytes = 128;
+struct LineMeeting {
+  Thread *waiting[kLineLanes] = {};
+  uint32_t numWaiting = 0, site = 0;
+  bool isWhole[kLineLanes] = {}; // made for the lane by the last one to come
+  uintptr_t addresses[kLineLanes] = {};
+  uint64_t values[2 * kLineLanes] = {};
 };
 
 struct Block {
@@ -91,6 +108,7 @@ struct Block {
   uint32_t numThreads = 0, alive = 0;
   Meeting barriers[kBarriers];
   std::vector<WarpExchange> warps;
+  std::vector<LineMeeting> lines; // one for each eight lanes
   Region *shared = nullptr;
   char *sharedBase = nullptr;
 };

@@ -57,6 +57,8 @@ static cl::opt<unsigned>
            cl::desc("only every so many launches have --count elements"));
 static cl::opt<size_t> otherElements("other-count",
                                      cl::desc("elements of the others"));
+static cl::opt<bool> tornLines("torn-lines",
+                               cl::desc("words of a line come in any order"));
 static cl::opt<bool> mutants("mutants");
 static cl::opt<std::string>
     withoutCalls("without-calls",
@@ -160,6 +162,7 @@ static Options optionsFor(unsigned seed) {
   Options options;
   options.seed = seed;
   options.maxReports = 1;
+  options.linesInOrder = !tornLines;
   return options;
 }
 
