@@ -225,6 +225,7 @@ public:
               llvm::function_ref<void()> open) const override;
   void exit(Builder &b, Value inst, Value block, Value rounds) const override;
   bool signalsWithinDevice() const override { return true; }
+  bool indexesPorts() const override { return true; }
   bool hasMultimem() const override { return shape.chip >= kMultimemChip; }
   void addWaits(ModuleOp module, Primitives &p) const override {
     addDeviceWaits(module, p);

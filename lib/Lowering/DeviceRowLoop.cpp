@@ -75,6 +75,7 @@ private:
     b.store(vector, address, std::min(bytes, vectorBytes));
   }
   SmallVector<Value> ofGroup(Value group);
+  unsigned tilesInFlight() const;
   SmallVector<Value> byVectors(Value first);
   SmallVector<Value> byElements(Value first);
   SmallVector<Value> walk(Value index, Value count, unsigned lanes,
@@ -173,9 +174,20 @@ SmallVector<Value> DeviceRowEmitter::walk(Value index, Value count,
   return SmallVector<Value>(forOp.getResults());
 }
 
+/// 8 loads of 16 bytes before the first use, where there is room for several
+/// vectors of each source.
+unsigned DeviceRowEmitter::tilesInFlight() const {
+  unsigned loads = 0;
+  for (const PortShape &port : shape.sources)
+    if (port.place != PortShape::Scalar && port.place != PortShape::Row)
+      loads +=
+          std::max(1u, perLane * bytesOf(formatOf(port.type)) / vectorBytes);
+  return std::clamp(llvm::bit_floor(8 / std::max(1u, loads)), 1u, 4u);
+}
+
 SmallVector<Value> DeviceRowEmitter::byVectors(Value first) {
   Value index = b.add(first, b.mul(team.lane, b.cst(perLane)));
-  unsigned tiles = shape.sources.size() > 2 ? 2 : 4;
+  unsigned tiles = tilesInFlight();
   Value count = stepsFrom(index);
   Value whole = b.and_(count, b.cst(~uint64_t(tiles - 1)));
   SmallVector<Value> partials;

@@ -97,6 +97,9 @@ public:
                     Value rounds) const = 0;
   /// Order of the words by which blocks of a rank wait for each other.
   virtual bool signalsWithinDevice() const { return false; }
+  /// PortSet::put takes an index of every side, so that ports that are alike
+  /// need no code of their own.
+  virtual bool indexesPorts() const { return false; }
   /// Whether there are multimem instructions.
   virtual bool hasMultimem() const { return false; }
   /// Whether the next small slot is asked for ahead; on devices other blocks

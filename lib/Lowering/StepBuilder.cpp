@@ -182,7 +182,7 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
         index = b.field(b.i64(), keptCell, 0);
         b.setField(b.add(index, b.cst(1)), keptCell, 0);
       }
-      if (index && !sinks)
+      if (index && !sinks && shape.loopSources)
         index = operandOf(index);
       ports.put(sinks, i, index, pointer);
       if (inPackets)

@@ -65,6 +65,8 @@ private:
     return b.and_(b.lshr(word(port, kPortC), b.cst(8)), b.cst(0xff));
   }
   Value putPointer(Value port);
+  void forIndices(Value count, llvm::function_ref<void(Value index)> code);
+  unsigned sourcesAlike(unsigned first) const;
   void forEachPort(bool sinks, PortCode code);
   void forChannels(const PortShape &port, Value words,
                    llvm::function_ref<void()> code);

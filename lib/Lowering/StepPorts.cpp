@@ -173,21 +173,9 @@ Value StepEmitter::pointerOf(const PortShape &p, Value port, bool sink) {
   return join->getArgument(0);
 }
 
-/// Walks the ports of one side: written out, or as a loop over the table.
-void StepEmitter::forEachPort(bool sinks, PortCode code) {
-  bool loop = sinks ? shape.loopSinks : shape.loopSources;
-  Value numSources = word(words, kStepNumSources);
-  Value first = b.at(words, uint64_t(kStepPorts) * 4);
-  if (sinks)
-    first = b.at(first, b.mul(numSources, b.cst(kPortWords * 4)));
-  if (!loop) {
-    unsigned count = sinks ? shape.sinks.size() : shape.sources.size();
-    for (unsigned i = 0; i < count; ++i)
-      code(b.at(first, uint64_t(sinks ? sinkNumbers[i] : i) * kPortWords * 4),
-           {}, i);
-    return;
-  }
-  Value count = sinks ? word(words, kStepNumSinks) : numSources;
+/// `code` for index 0, 1, ... below `count`.
+void StepEmitter::forIndices(Value count,
+                             llvm::function_ref<void(Value index)> code) {
   Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
         *after = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
@@ -195,13 +183,54 @@ void StepEmitter::forEachPort(bool sinks, PortCode code) {
   Value index = head->getArgument(0);
   b.branchIf(b.ult(index, count), body, after);
   b.startBlock(body);
-  Value port = b.at(first, b.mul(index, b.cst(kPortWords * 4)));
-  if (sinks && (hasDropped || hasMoved))
-    forKept(port, [&] { code(port, index, 0); });
-  else
-    code(port, index, 0);
+  code(index);
   b.branch(head, ValueRange{b.add(index, b.cst(1))});
   b.startBlock(after);
+}
+
+/// How many sources from number `first` on are alike.
+unsigned StepEmitter::sourcesAlike(unsigned first) const {
+  unsigned end = first + 1;
+  while (end < shape.sources.size() &&
+         shape.sources[end] == shape.sources[first])
+    ++end;
+  return end - first;
+}
+
+/// Walks the ports of one side: written out, or as a loop over the table.
+void StepEmitter::forEachPort(bool sinks, PortCode code) {
+  bool loop = sinks ? shape.loopSinks : shape.loopSources;
+  Value numSources = word(words, kStepNumSources);
+  Value first = b.at(words, uint64_t(kStepPorts) * 4);
+  if (sinks)
+    first = b.at(first, b.mul(numSources, b.cst(kPortWords * 4)));
+  auto portAt = [&](Value number) {
+    return b.at(first, b.mul(number, b.cst(kPortWords * 4)));
+  };
+  if (loop) {
+    Value count = sinks ? word(words, kStepNumSinks) : numSources;
+    forIndices(count, [&](Value index) {
+      Value port = portAt(index);
+      if (sinks && (hasDropped || hasMoved))
+        forKept(port, [&] { code(port, index, 0); });
+      else
+        code(port, index, 0);
+    });
+    return;
+  }
+  unsigned count = sinks ? shape.sinks.size() : shape.sources.size();
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned alike = sinks ? 1 : sourcesAlike(i);
+    if (alike <= kMaxUnrolledSources || !machine.indexesPorts()) {
+      code(portAt(b.cst(sinks ? sinkNumbers[i] : i)), {}, i);
+      continue;
+    }
+    forIndices(b.cst(alike), [&](Value index) {
+      Value number = b.add(index, b.cst(i));
+      code(portAt(number), number, i);
+    });
+    i += alike - 1;
+  }
 }
 
 /// Runs `code` if the port is a channel; decided here when the shape says so.

@@ -149,6 +149,33 @@ static void makeLoop(std::vector<PortShape> &ports) {
   ports[0].place = PortShape::Either;
 }
 
+/// Sources that differ in nothing but their places, where one rank loads what
+/// another receives: in larger expressions than folds, as in reduce(in@all) +
+/// residual. One shape, and so one loop, for all ranks; the table says which is
+/// which.
+static void mergePlaces(std::vector<PortShape> &ports) {
+  auto isAlike = [](const PortShape &a, const PortShape &b) {
+    return a.type == b.type && a.scaled == b.scaled &&
+           a.scaledRounded == b.scaledRounded;
+  };
+  auto has = [&](const PortShape &like, PortShape::Place place) {
+    return llvm::any_of(ports, [&](const PortShape &p) {
+      return p.place == place && isAlike(p, like);
+    });
+  };
+  std::vector<PortShape> merged = ports;
+  for (PortShape &port : merged) {
+    if (port.place == PortShape::Scalar || port.place == PortShape::Row ||
+        !has(port, PortShape::Memory) || !has(port, PortShape::Channel))
+      continue;
+    for (const PortShape &other : ports)
+      if (isAlike(other, port))
+        port.direct = std::max(port.direct, other.direct);
+    port.place = PortShape::Either;
+  }
+  ports = std::move(merged);
+}
+
 /// One place of every rank: this rank's own, and messages that may go direct to
 /// or from all others.
 static bool isOfAllRanks(llvm::ArrayRef<Port> ports,
@@ -209,6 +236,8 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
       shape.numSources = shape.sources.size();
     makeLoop(shape.sources);
     shape.expr.clear();
+  } else if (shape.sources.size() > kMaxUnrolledSources) {
+    mergePlaces(shape.sources);
   }
   assert((step.shift == 0 || shape.loopSources || step.numSources == 2) &&
          "only folds of all sources start elsewhere");
