@@ -20,18 +20,27 @@ struct Pair {
   RankProgram *from = nullptr, *to = nullptr;
 };
 
+/// Of a channel, what goes direct in one way.
+using Kind = std::tuple<Rank, Rank, uint32_t, Port::Direct>;
+
 /// And in both, if there are both.
 struct Candidate {
   MessageId id;
   Pair variants[2];
-  std::optional<Location> put, get; ///< where, if it may be so
+  std::optional<Location> put, get; ///< where out of place, if it may be so
+  bool putsInPlace = true, getsInPlace = true; ///< and there in place, too
   Port::Direct direct = Port::None;
+
+  bool isInPlace() const {
+    return direct == Port::Put ? putsInPlace : getsInPlace;
+  }
+  Kind kind() const { return {id.from, id.to, id.tag, direct}; }
 };
 
 class Chooser {
 public:
-  Chooser(ProgramSet &programs, uint32_t member)
-      : programs(programs), memberIndex(member),
+  Chooser(ProgramSet &programs, uint32_t member, bool mayMulticast = false)
+      : programs(programs), memberIndex(member), mayMulticast(mayMulticast),
         member(programs.members[member]) {}
   void choose();
   void clear();
@@ -49,17 +58,23 @@ private:
            port.type == ElemType::T;
   }
   uint32_t ownCopies(const RankProgram &program) const;
+  std::vector<bool> findSpreads() const;
   void prefer();
   void keepToOneBuffer();
+  void keepToVariants();
   bool takeBack(const std::vector<DirectError> &errors);
+  void takeBackInPlace(const std::set<MessageId> &ids,
+                       std::set<MessageId> &refused);
   void mark(const Candidate &candidate);
   bool takeBackAt(Rank rank);
   Candidate *find(const MessageId &id);
 
   ProgramSet &programs;
   const uint32_t memberIndex;
+  const bool mayMulticast;
   ProgramMember &member;
   std::vector<Candidate> candidates; // by id
+  std::set<Kind> declined;           // in place
 };
 } // namespace
 
@@ -138,8 +153,15 @@ bool Chooser::collect() {
       if (!pair.send || !pair.recv)
         return false;
       std::optional<Location> put = putRegion(pair), get = getRegion(pair);
-      candidate.put = v == 0 || put == candidate.put ? put : std::nullopt;
-      candidate.get = v == 0 || get == candidate.get ? get : std::nullopt;
+      if (pair.send->wish == Port::InSlots)
+        put = get = std::nullopt;
+      if (v == 0) {
+        candidate.put = put;
+        candidate.get = get;
+        continue;
+      }
+      candidate.putsInPlace = put == candidate.put;
+      candidate.getsInPlace = get == candidate.get;
     }
   }
   return true;
@@ -158,9 +180,36 @@ uint32_t Chooser::ownCopies(const RankProgram &program) const {
   return copies;
 }
 
+/// By candidate: may be either, and its sender's step sends to one place of all
+/// other ranks, so that a multimem instruction stores all of it, if it is put.
+std::vector<bool> Chooser::findSpreads() const {
+  constexpr uint32_t fewestRanks = 3; // as for lowering
+  std::map<const Step *, std::vector<uint32_t>> sends;
+  for (uint32_t c = 0; c < candidates.size(); ++c)
+    sends[candidates[c].variants[0].sender].push_back(c);
+  std::vector<bool> result(candidates.size());
+  for (const auto &[step, of] : sends) {
+    const Candidate &first = candidates[of[0]];
+    std::set<Rank> peers;
+    bool isAll = programs.numRanks() >= fewestRanks;
+    for (uint32_t c : of) {
+      const Candidate &each = candidates[c];
+      isAll &=
+          each.put && each.get && each.put == first.put &&
+          (mayMulticast || each.variants[0].send->wish == Port::ByMultimem) &&
+          peers.insert(each.id.to).second;
+    }
+    isAll &= peers.size() + 1 == programs.numRanks();
+    for (uint32_t c : of)
+      result[c] = isAll;
+  }
+  return result;
+}
+
 /// What may be either is got where the sender has more to move, of its own too,
-/// than the receiver.
+/// than the receiver, unless one instruction moves it to all.
 void Chooser::prefer() {
+  const std::vector<bool> spreads = findSpreads();
   std::vector<uint32_t> sent(programs.numRanks()), received(sent);
   for (Rank rank = 0; rank < programs.numRanks(); ++rank)
     sent[rank] = received[rank] = ownCopies(member.outOfPlace[rank]);
@@ -169,9 +218,11 @@ void Chooser::prefer() {
       ++sent[candidate.id.from];
       ++received[candidate.id.to];
     }
-  for (Candidate &candidate : candidates) {
+  for (uint32_t c = 0; c < candidates.size(); ++c) {
+    Candidate &candidate = candidates[c];
     bool isBoth = candidate.put && candidate.get;
-    bool isGot = isBoth ? sent[candidate.id.from] > received[candidate.id.to]
+    bool isGot = isBoth ? !spreads[c] && sent[candidate.id.from] >
+                                             received[candidate.id.to]
                         : candidate.get.has_value();
     candidate.direct = isGot           ? Port::Get
                        : candidate.put ? Port::Put
@@ -194,15 +245,37 @@ void Chooser::keepToOneBuffer() {
   }
 }
 
+/// What of a channel is not the same in place is declined there, if nothing of
+/// the channel that goes direct is; else it goes direct in neither.
+void Chooser::keepToVariants() {
+  std::set<Kind> same;
+  for (const Candidate &candidate : candidates)
+    if (candidate.direct != Port::None && candidate.isInPlace())
+      same.insert(candidate.kind());
+  for (Candidate &candidate : candidates) {
+    if (candidate.direct == Port::None || candidate.isInPlace())
+      continue;
+    if (same.count(candidate.kind()))
+      candidate.direct = Port::None;
+    else
+      declined.insert(candidate.kind());
+  }
+}
+
 void Chooser::mark(const Candidate &candidate) {
   for (const Pair &pair : candidate.variants)
-    for (Port *port : {pair.send, pair.recv})
-      if (port) {
-        port->direct = candidate.direct;
-        port->loc = candidate.direct == Port::Put   ? *candidate.put
-                    : candidate.direct == Port::Get ? *candidate.get
-                                                    : Location();
-      }
+    for (Port *port : {pair.send, pair.recv}) {
+      if (!port)
+        continue;
+      const bool isOwner =
+          port == (candidate.direct == Port::Put ? pair.recv : pair.send);
+      const bool isDeclined = isOwner && &pair == &candidate.variants[1] &&
+                              declined.count(candidate.kind());
+      port->direct = isDeclined ? Port::None : candidate.direct;
+      port->loc = port->direct == Port::Put   ? *candidate.put
+                  : port->direct == Port::Get ? *candidate.get
+                                              : Location();
+    }
 }
 
 void Chooser::clear() {
@@ -223,18 +296,40 @@ Candidate *Chooser::find(const MessageId &id) {
   return it != candidates.end() && it->id == id ? &*it : nullptr;
 }
 
+/// What cannot be in place alone is declined there, unless it may still be got
+/// in both, or something else of its channel can be: then it is refused.
+void Chooser::takeBackInPlace(const std::set<MessageId> &ids,
+                              std::set<MessageId> &refused) {
+  std::set<Kind> kept;
+  for (const Candidate &candidate : candidates)
+    if (candidate.direct != Port::None && !ids.count(candidate.id))
+      kept.insert(candidate.kind());
+  for (const MessageId &id : ids) {
+    const Candidate *candidate = find(id);
+    if (!candidate || candidate->direct == Port::None ||
+        declined.count(candidate->kind()) || kept.count(candidate->kind()) ||
+        (candidate->direct == Port::Put && candidate->get &&
+         candidate->getsInPlace))
+      refused.insert(id);
+    else
+      declined.insert(candidate->kind());
+  }
+}
+
 /// Of two messages that must not both go direct the gets stay, where it is
 /// between a get and a put: a put into memory that is read costs more than it
 /// saves elsewhere. False: there is nothing to take back.
 bool Chooser::takeBack(const std::vector<DirectError> &errors) {
-  std::set<MessageId> refused;
+  std::set<MessageId> refused, inPlace;
   for (const DirectError &error : errors) {
     if (error.kind == DirectError::Order ||
         error.kind == DirectError::Undecided)
       return false;
     bool isOther = error.isOtherDirect && error.direct == Port::Get;
-    refused.insert(isOther ? error.other : error.message);
+    (error.variant == Variant::InPlace ? inPlace : refused)
+        .insert(isOther ? error.other : error.message);
   }
+  takeBackInPlace(inPlace, refused);
   for (const MessageId &id : refused) {
     Candidate *candidate = find(id);
     if (!candidate || candidate->direct == Port::None)
@@ -274,9 +369,10 @@ void Chooser::choose() {
   prefer();
   DirectCheckOptions options;
   options.maxErrors = ~0u;
-  constexpr uint32_t maxPasses = 8;
+  constexpr uint32_t maxPasses = 12;
   for (uint32_t pass = 0; pass < maxPasses; ++pass) {
     keepToOneBuffer();
+    keepToVariants();
     for (const Candidate &candidate : candidates)
       mark(candidate);
     std::vector<DirectError> errors =
@@ -295,10 +391,10 @@ void Chooser::choose() {
   clear();
 }
 
-void coll::chooseDirect(ProgramSet &programs,
-                        std::span<const FifoShape> fifos) {
+void coll::chooseDirect(ProgramSet &programs, std::span<const FifoShape> fifos,
+                        bool mayMulticast) {
   for (uint32_t m = 0; m < programs.members.size(); ++m) {
-    Chooser chooser(programs, m);
+    Chooser chooser(programs, m, mayMulticast);
     bool runs = true;
     for (const FifoShape &fifo : fifos)
       for (Variant variant : {Variant::OutOfPlace, Variant::InPlace})
@@ -321,14 +417,19 @@ SlotReasons Chooser::reasons() {
   if (!collect())
     return result;
   for (const Candidate &candidate : candidates) {
-    if (candidate.variants[0].send->direct != Port::None)
+    const Pair &inPlace = candidate.variants[1];
+    if (candidate.variants[0].send->direct != Port::None) {
+      result.declined +=
+          inPlace.send && inPlace.send->direct != inPlace.recv->direct;
       continue;
+    }
     const bool isAny = llvm::any_of(candidate.variants, [&](const Pair &pair) {
       return pair.send && (putRegion(pair) || getRegion(pair));
     });
-    ++(candidate.put || candidate.get ? result.ordering
-       : isAny                        ? result.inPlace
-                                      : result.combined);
+    ++(candidate.variants[0].send->wish == Port::InSlots ? result.asked
+       : candidate.put || candidate.get                  ? result.ordering
+       : isAny                                           ? result.inPlace
+                                                         : result.combined);
   }
   return result;
 }

@@ -14,10 +14,14 @@
 // a get keeps its sender in the launch until all have read, unless that would
 // make a rank move more than any receiver of its messages, copies of its own
 // memory counted: the root of a broadcast would store for all, one after the
-// other, what all can load at the same time, while it copies its own part.
+// other, what all can load at the same time, while it copies its own part. It
+// is put, too, where one multimem instruction stores for all: `protocol
+// multimem` says so, or the programs run only where there are such.
 //
 // First all that by its two steps could go direct is marked, then what
-// checkDirect does not let pass is taken back, until it has nothing to say.
+// checkDirect does not let pass is taken back, until it has nothing to say. In
+// place alone it is declined (Program.h), as by an all-to-all that would store
+// over what others still get.
 // Programs that run only because of how batches of credits are aligned have no
 // direct messages.
 //
@@ -34,7 +38,9 @@ namespace coll {
 
 /// Of all members; marks that are there already are forgotten. `fifos`: what
 /// the programs have to run on.
-void chooseDirect(ProgramSet &programs, std::span<const FifoShape> fifos);
+/// `mayMulticast`: whoever runs them has multimem instructions.
+void chooseDirect(ProgramSet &programs, std::span<const FifoShape> fifos,
+                  bool mayMulticast = false);
 
 /// How many messages are put, got and neither, of all members.
 struct DirectCounts {
@@ -50,9 +56,13 @@ struct SlotReasons {
   uint64_t combined = 0;
   /// So it is only in place, or only out of place.
   uint64_t inPlace = 0;
+  /// These have slots in place, and not out of place.
+  uint64_t declined = 0;
   /// Some other access could overtake them, or be overtaken, where nobody waits
   /// for their slots.
   uint64_t ordering = 0;
+  /// `map` says so: `staged`, `protocol simple`.
+  uint64_t asked = 0;
 };
 SlotReasons whyInSlots(const ProgramSet &programs, uint32_t member);
 

@@ -120,19 +120,47 @@ static bool isSame(const Port &a, const Port &b) {
   return a.direct == b.direct && (a.direct == Port::None || a.loc == b.loc);
 }
 
+/// The owner of the region has a slot for it, whatever the peer might do.
+static bool isDeclined(const Port &send, const Port &recv) {
+  return (send.direct == Port::Put && recv.direct == Port::None) ||
+         (recv.direct == Port::Get && send.direct == Port::None);
+}
+
+/// What a channel has of one kind is declined in place by one word, so all of
+/// it or nothing.
 void Check::compareEnds(const Run &run, Variant variant) {
-  for (const Message &message : run.messages)
-    if (!isSame(run.portAt(message.send), run.portAt(message.recv)))
+  std::map<std::tuple<Rank, Rank, uint32_t, Port::Direct>, bool> declines;
+  for (const Message &message : run.messages) {
+    const Port &send = run.portAt(message.send),
+               &recv = run.portAt(message.recv);
+    const bool isDeclinedHere =
+        variant == Variant::InPlace && isDeclined(send, recv);
+    if (!isDeclinedHere && !isSame(send, recv)) {
       report(DirectError::Differs, run, message, variant,
              "the sender and the receiver do not say the same");
+      continue;
+    }
+    const Port::Direct direct = std::max(send.direct, recv.direct);
+    if (direct == Port::None)
+      continue;
+    const auto &[from, to, tag, index] = message.id;
+    if (declines.try_emplace({from, to, tag, direct}, isDeclinedHere)
+            .first->second != isDeclinedHere)
+      report(DirectError::Differs, run, message, variant,
+             "some of its channel use slots in place, and others do not");
+  }
 }
 
 void Check::compareVariants(const Run &apart, const Run &inPlace) {
   // The same messages, as checkPrograms has found.
-  for (const auto &[a, b] : llvm::zip(apart.messages, inPlace.messages))
-    if (!isSame(apart.portAt(a.send), inPlace.portAt(b.send)))
+  for (const auto &[a, b] : llvm::zip(apart.messages, inPlace.messages)) {
+    const Port &send = inPlace.portAt(b.send), &recv = inPlace.portAt(b.recv);
+    const Port &said =
+        isDeclined(send, recv) && send.direct == Port::None ? recv : send;
+    if (!isSame(apart.portAt(a.send), said))
       report(DirectError::Differs, apart, a, Variant::OutOfPlace,
              "in place and out of place do not say the same");
+  }
 }
 
 /// Of each step with messages: which channels, in which direction.

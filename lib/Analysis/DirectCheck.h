@@ -6,7 +6,11 @@
 // Whether it does is settled per channel when a launch begins, so a program has
 // to be right in every mixture. The proof, for one member:
 //
-// 1. Both ends of a message, in place and out of place, say the same.
+// 1. Both ends of a message, in place and out of place, say the same. But in
+//    place the owner of the region may say that it uses slots, of all messages
+//    of a channel that are put, or got: the owner decides for each launch
+//    whether they go direct, so its peers need not know. To that launch they
+//    are messages as any other, and so are its accesses.
 // 2. A put's receive only moves the message into its region, and a get's send
 //    only moves its region into the message: so the one access stands for the
 //    other.

@@ -45,12 +45,14 @@ Run::Run(const ProgramMember &member, Variant variant)
     for (uint32_t i = 0; i < std::min(ends.first.size(), ends.second.size());
          ++i) {
       const Step &step = stepAt(ends.first[i]);
+      const Port::Direct asSent = portAt(ends.first[i]).direct,
+                         asReceived = portAt(ends.second[i]).direct;
       messages.push_back({{from, to, tag, i},
                           ends.first[i],
                           ends.second[i],
                           step.size,
                           step.chunk,
-                          portAt(ends.first[i]).direct});
+                          asSent == asReceived ? asSent : Port::None});
     }
   }
 }

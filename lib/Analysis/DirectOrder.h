@@ -26,7 +26,7 @@ struct Message {
   MessageId id;
   End send, recv;
   uint32_t size = 0, chunk = 0;
-  Port::Direct direct = Port::None; ///< as the sender says
+  Port::Direct direct = Port::None; ///< as both ends say
 };
 
 /// One variant of one member. Its messages are in order of their ids.

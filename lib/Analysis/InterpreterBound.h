@@ -101,6 +101,22 @@ void combineBound(BoundedBlock<C> acc, BoundedBlock<C> in, size_t n, coll_op op,
   }
 }
 
+/// The sum of so many numbers in whatever order: no sum of some of them is
+/// larger than that of all magnitudes, and all but one are rounded.
+template <class C>
+void boundAnyOrder(BoundedBlock<C> sum, const double *magnitudes,
+                   const double *bounds, size_t n, size_t count,
+                   coll_dtype accum) {
+  const FormatBounds format = boundsOf(accum);
+  for (size_t i = 0; i < n; ++i) {
+    double largest = magnitudes[i] * (1 + double(count) * format.relative);
+    double bound = bounds[i] + double(count - 1) * (largest * format.relative +
+                                                    format.absolute);
+    sum.bound[i] = largest > format.largest ? unboundedError
+                                            : std::max(sum.bound[i], bound);
+  }
+}
+
 } // namespace coll::interpreter
 
 #endif // COLL_LIB_ANALYSIS_INTERPRETERBOUND_H

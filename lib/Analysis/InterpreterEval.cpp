@@ -150,6 +150,19 @@ void Evaluator<C>::evaluateFold(const TermStep &step, size_t n, coll_op op) {
     std::copy_n(first.bound, n, all.bound);
     for (size_t k = 1; k < step.operands.size(); ++k)
       combineBound<C>(all, wide(step.operands[k]), n, op, accum);
+    if (step.kind != Term::FoldAny || op == COLL_MIN || op == COLL_MAX ||
+        op == COLL_PROD)
+      return;
+    std::vector<double> magnitudes(n), bounds(n);
+    for (uint32_t operand : step.operands) {
+      BoundedBlock<C> of = wide(operand);
+      for (size_t i = 0; i < n; ++i) {
+        magnitudes[i] += std::abs(double(of.exact[i])) + of.bound[i];
+        bounds[i] += of.bound[i];
+      }
+    }
+    boundAnyOrder<C>(all, magnitudes.data(), bounds.data(), n,
+                     step.operands.size(), accum);
   }
 }
 

@@ -41,9 +41,10 @@ struct Port {
   uint32_t end = 0;  // Recv, Send: index into the rank's recvEnds or sendEnds
   Location loc = {}; // Load, Store; Recv, Send that may go direct
   /// Whether the message may go without a slot, the same at both of its ends
-  /// and in both variants. `loc` is then, at both ends, the region of the
-  /// launch buffer that stands for the slot; size symbol and chunk are the
-  /// step's, equal at both ends.
+  /// and in both variants; but in place the region's owner may say None: then
+  /// its channel's messages of this kind have slots there. `loc` is then, at
+  /// both ends, the region of the launch buffer that stands for the slot; size
+  /// symbol and chunk are the step's, equal at both ends.
   ///   Put: the receiver's, one of the receiving step's Stores: the sender
   ///        stores there.
   ///   Get: the sender's, the sending step's only source, a launch input: the
@@ -51,6 +52,10 @@ struct Port {
   /// All puts of a channel go into one buffer, all gets come from one. Whether
   /// a message does go direct is decided per channel and launch.
   enum Direct : uint8_t { None, Put, Get } direct = None;
+  /// What `map` says of the message, for who chooses the above: nothing; never
+  /// without a slot; as it suits multimem instructions; without one. Not in
+  /// programs as text.
+  enum Wish : uint8_t { AsFits, InSlots, ByMultimem, Directly } wish = AsFits;
 };
 
 /// One pass over one chunk (its share of one round): all sources are combined

@@ -190,6 +190,7 @@ static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
   os << "  in registered memory: " << plural(puts, "message") << " put, "
      << gets << " got, " << others << " in slots";
   const std::pair<uint64_t, const char *> why[] = {
+      {report.slots.asked, "by staged or protocol simple"},
       {report.slots.combined, "combined, converted or kept on the way"},
       {report.slots.inPlace, "otherwise in place"},
       {report.slots.ordering, "might meet another access"}};
@@ -199,7 +200,12 @@ static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
       os << before << count << " " << text;
       before = ", ";
     }
-  os << (before[0] == ',' ? ")\n" : "\n");
+  os << (before[0] == ',' ? ")" : "");
+  if (report.slots.declined > 0)
+    os << "; in place " << report.slots.declined
+       << " more in slots: what others load from or store to is stored or "
+          "loaded here without waiting for them";
+  os << "\n";
 }
 
 std::string coll::printReport(const ProgramSet &programs,

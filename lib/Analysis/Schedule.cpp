@@ -379,7 +379,8 @@ ScheduleResult coll::schedule(std::span<const ChunkGraph> members,
       if (attempt.chooseRound(slots, slotBytes) && attempt.runs(result.small)) {
         attempt.checkScratchLimit();
         if (options.mayGoDirect && !result.refusal)
-          chooseDirect(result.programs, std::array{result.bulk, result.small});
+          chooseDirect(result.programs, std::array{result.bulk, result.small},
+                       options.mayMulticast);
         return result;
       }
       if (tries < way.repairs && !attempt.delaySends())

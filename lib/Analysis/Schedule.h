@@ -37,6 +37,8 @@ struct ScheduleOptions {
   uint64_t slotBytes = 64 << 10;
   /// Messages are marked that may go direct (Direct.h).
   bool mayGoDirect = true;
+  /// The programs run only where there are multimem instructions.
+  bool mayMulticast = false;
   /// Sources that a step gets by taking over another step's.
   uint32_t maxSources = 4;
 };

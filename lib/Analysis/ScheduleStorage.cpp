@@ -199,6 +199,19 @@ void Emitter::writeSteps(RankProgram &program) {
   }
 }
 
+/// What is said under a label wins, but nothing undoes `staged`.
+Port::Wish Emitter::wishOf(uint32_t message) const {
+  const ValueId consumer = plan.messages[message].consumer;
+  const Mapping &mapping = graph.mappings[graph.values[consumer].mapping];
+  const std::string &protocol =
+      mapping.protocol.empty() ? graph.map.protocol : mapping.protocol;
+  if (mapping.staged || graph.map.staged || protocol == "simple")
+    return Port::InSlots;
+  return protocol == "multimem" ? Port::ByMultimem
+         : protocol == "direct" ? Port::Directly
+                                : Port::AsFits;
+}
+
 void Emitter::writePorts(const Draft &draft, RankProgram &program) {
   auto endOf = [&](uint32_t m, bool isSend) {
     const Channel &channel = plan.channels[plan.messages[m].channel];
@@ -218,6 +231,7 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
       port.kind = Port::Recv;
       port.receivedScaled = source.scaled;
       port.end = endOf(source.id, false);
+      port.wish = wishOf(source.id);
     } else {
       port.scaled = source.scaled;
       port.loc = source.kind == Source::Memory
@@ -232,6 +246,7 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
     if (sink.kind == Sink::Send) {
       port.kind = Port::Send;
       port.end = endOf(sink.id, true);
+      port.wish = wishOf(sink.id);
     } else {
       port.loc = sink.kind == Sink::Memory
                      ? locate(sink.id)

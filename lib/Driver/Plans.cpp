@@ -28,6 +28,20 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
   return {};
 }
 
+/// Some message that was asked to go direct cannot.
+static bool isDirectInSlots(llvm::ArrayRef<Instance> instances) {
+  for (const Instance &instance : instances) {
+    if (!instance.scheduled)
+      return true;
+    for (const ProgramMember &member : instance.scheduled->programs.members)
+      for (const RankProgram &program : member.outOfPlace)
+        for (const Port &port : program.ports)
+          if (port.wish == Port::Directly && port.direct == Port::None)
+            return true;
+  }
+  return false;
+}
+
 /// Warns of directives that hosts, or devices so far, replace.
 static void warnOfReplaced(Session &session, const Bytecode &code,
                            llvm::ArrayRef<Instance> instances,
@@ -67,7 +81,8 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
       });
   if (!isMultimem)
     add("multimem", "loads and sends to each rank");
-  add("direct", "slots");
+  if (isDirectInSlots(instances))
+    add("direct", "slots");
   add("threads", "one thread for each block");
   add("store", "storing tmps where steps need it");
   if (!text.empty())

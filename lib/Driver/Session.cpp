@@ -8,6 +8,7 @@
 #include "lib/Analysis/Symmetry.h"
 #include "lib/Driver/Repair.h"
 #include "lib/Frontend/SemaGlobals.h"
+#include "lib/Lowering/Multimem.h"
 #include "lib/Support/Slugs.h"
 
 using namespace coll;
@@ -244,6 +245,14 @@ bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
   }
   instance.status = Instance::Checked;
   return true;
+}
+
+/// What goes to one place of all is put only where every kernel may store it at
+/// once: a host's would do so rank by rank.
+void InstanceOptions::setTargets(bool hasHost, unsigned oldestChip) {
+  isForDevices = !hasHost;
+  hasMultimem = oldestChip >= lowering::kMultimemChip;
+  schedule.mayMulticast = isForDevices && hasMultimem;
 }
 
 Instance Session::instantiate(const Bytecode &code, const RankDims &dims,

@@ -62,6 +62,9 @@ struct InstanceOptions {
   bool isForDevices = false;
   /// The oldest of these devices has multimem instructions.
   bool hasMultimem = false;
+  /// Sets these by what kernels are made for; `oldestChip` is 0 for hosts
+  /// alone.
+  void setTargets(bool hasHost, unsigned oldestChip);
   /// Something else that is done to the programs before they are verified.
   std::function<void(ScheduleResult &)> afterSchedule = nullptr;
 };

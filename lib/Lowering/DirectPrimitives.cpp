@@ -154,9 +154,9 @@ void DirectBuilder::waitFunction(Value inst, Value block, Value word,
 
 func::FuncOp DirectBuilder::open(StringRef name, const Handshake &h) {
   func::FuncOp fn =
-      beginFunction(b, module, name, {b.ptr(), b.ptr(), b.i32()}, {});
+      beginFunction(b, module, name, {b.ptr(), b.ptr(), b.i32(), b.i1()}, {});
   Value args = fn.getArgument(0), end = fn.getArgument(1),
-        buffer = fn.getArgument(2);
+        buffer = fn.getArgument(2), declines = fn.getArgument(3);
   Value launch = b.add(launches(end), b.cst(1));
   b.setField(launch, seqOf(end), offsetof(coll_seq, launches));
   Block *post = b.newBlock(), *done = b.newBlock();
@@ -166,7 +166,8 @@ func::FuncOp DirectBuilder::open(StringRef name, const Handshake &h) {
   Value entry = b.at(b.at(args, offsetof(coll_args, bufs)),
                      b.mul(index, b.cst(sizeof(coll_buf))));
   Value line = b.pointerField(end, h.line);
-  Value win = b.field(b.i64(), entry, offsetof(coll_buf, win));
+  Value win = b.select(declines, b.cst(0),
+                       b.field(b.i64(), entry, offsetof(coll_buf, win)));
   Value word = b.shl(launch, b.cst(1));
   Block *window = b.newBlock(), *tell = b.newBlock({b.i64()});
   b.branchIf(b.ne(win, b.cst(0)), window, {}, tell, ValueRange{word});

@@ -243,13 +243,15 @@ void KernelEmitter::forDirectEnds(
 void KernelEmitter::openDirect() {
   forDirectEnds([&](Value end, Value entry) {
     Value buffer = b.trunc(word(entry, 2), b.i32());
-    Value isSend = ifBits(entry, kEndSends, kEndSends);
+    Value isSend = ifBits(entry, kEndSends, kEndSends),
+          declines = ifBits(entry, kEndDeclines, kEndDeclines);
+    const Value operands[] = {args, end, buffer, declines};
     auto ifOp = scf::IfOp::create(b, isSend, true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(ifOp.thenBlock());
-    func::CallOp::create(b, primitives.openSend, ValueRange{args, end, buffer});
+    func::CallOp::create(b, primitives.openSend, operands);
     b.setInsertionPointToStart(ifOp.elseBlock());
-    func::CallOp::create(b, primitives.openRecv, ValueRange{args, end, buffer});
+    func::CallOp::create(b, primitives.openRecv, operands);
   });
 }
 
@@ -274,7 +276,8 @@ void KernelEmitter::closeDirect(Block *leave) {
               .getResult(0));
     });
     // Nobody gets from a buffer that is in no window.
-    Value isOwner = ifBits(entry, kEndSends | kEndGets, kEndSends | kEndGets);
+    Value isOwner = ifBits(entry, kEndSends | kEndGets | kEndDeclines,
+                           kEndSends | kEndGets);
     Value number = b.select(isOwner, b.sub(word(entry, 2), b.cst(1)), b.cst(0));
     Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
                         b.mul(number, b.cst(sizeof(coll_buf))));

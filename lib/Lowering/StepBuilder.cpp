@@ -175,6 +175,8 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
         return;
       Value pointer = pointerOf(of, port, sinks);
       noteMulticast(ports, port, sinks);
+      if (!sinks && shape.spreadsSource)
+        noteMulticast(ports, port, /*sink=*/true);
       if (sinks && canStream() &&
           (of.place != PortShape::Channel || of.direct == Port::Put))
         noteSink(of, port, pointer);

@@ -36,7 +36,7 @@ void StepEmitter::packetSlices() {
       port.direct = Port::None;
       port.drops = false;
     }
-  shape.gathers = shape.spreads = false;
+  shape.gathers = shape.spreads = shape.spreadsSource = false;
   inPackets = true;
   slices();
   inPackets = false;

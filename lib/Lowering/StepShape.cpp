@@ -86,7 +86,8 @@ std::string StepShape::key() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   printPorts(os, sources, loopSources);
-  os << numSources << (gathers ? "G" : "") << (spreads ? "S" : "") << "| ";
+  os << numSources << (gathers ? "G" : "") << (spreads ? "S" : "")
+     << (spreadsSource ? "o" : "") << "| ";
   for (const ExprNode &n : expr)
     os << unsigned(n.kind) << ':' << unsigned(n.type) << ':' << n.function
        << ':' << n.arg << ' ';
@@ -196,6 +197,34 @@ static bool isOfAllRanks(llvm::ArrayRef<Port> ports,
   return peers.size() + 1 == numRanks;
 }
 
+/// This rank's place, where its bytes are already, is the only source, and the
+/// sinks are messages to one place of all others. Stored there again, they hurt
+/// nobody if no other step touches the place. That it is the same place, its
+/// address tells (StepMulticast.cpp).
+static bool isFromOwnPlace(llvm::ArrayRef<Port> ports, const Step &step,
+                           const RankProgram &program, uint32_t numRanks) {
+  llvm::ArrayRef<Port> sinks = ports.drop_front(step.numSources);
+  const Port &source = ports[0];
+  const bool isAsItIs = source.type == ElemType::T &&
+                        step.type == ElemType::T && !step.complete &&
+                        !source.scaled && !source.scaledRounded;
+  if (step.numSources != 1 || source.kind != Port::Load || sinks.empty() ||
+      !isAsItIs || source.loc.space != Location::Buffer ||
+      numRanks < kMultimemRanks || sinks.size() + 1 != numRanks)
+    return false;
+  std::set<Rank> peers;
+  for (const Port &port : sinks)
+    if (port.kind != Port::Send || port.direct != Port::Put ||
+        port.type != ElemType::T || port.loc != sinks[0].loc ||
+        !peers.insert(program.sendEnds[port.end].peer).second)
+      return false;
+  return llvm::all_of(program.ports, [&](const Port &port) {
+    const bool isOfStep = &port >= ports.begin() && &port < ports.end();
+    return isOfStep || (port.loc != source.loc && port.loc != sinks[0].loc) ||
+           (port.kind == Port::Send && port.direct == Port::Put);
+  });
+}
+
 static void findMultimem(StepShape &shape, const Step &step, const Port *ports,
                          const ValueExpr &expr, const RankProgram &program,
                          uint32_t numRanks) {
@@ -206,6 +235,9 @@ static void findMultimem(StepShape &shape, const Step &step, const Port *ports,
                                program.recvEnds, Port::Get, numRanks);
   shape.spreads = isOfAllRanks(all.drop_front(step.numSources),
                                program.sendEnds, Port::Put, numRanks);
+  if (!shape.spreads && expr.isIdentity())
+    shape.spreads = shape.spreadsSource =
+        isFromOwnPlace(all, step, program, numRanks);
 }
 
 StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,

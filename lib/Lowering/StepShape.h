@@ -52,6 +52,8 @@ struct StepShape {
   /// are one place of every rank. Of this rank it is memory, of the others
   /// messages that may go direct, so one multimem instruction may be for all.
   bool gathers = false, spreads = false;
+  /// Of the latter: this rank's place is the step's source, as in place.
+  bool spreadsSource = false;
 
   /// The step only moves bytes when the op is `op`: one function serves all
   /// dtypes.

@@ -228,30 +228,56 @@ void TableBuilder::blockEnds(const RankProgram &program,
   push(ends.size());
 }
 
-/// The ends with messages that may go direct: what is posted for them when a
-/// launch begins, and awaited when it ends.
+/// Channel ends, sending or not, with messages that go direct in this rank's
+/// own buffer: 1 + its number.
+using OwnedEnds = std::map<std::pair<bool, uint32_t>, uint32_t>;
+
+static OwnedEnds ownedEnds(const RankProgram &program) {
+  OwnedEnds result;
+  for (const Port &port : program.ports) {
+    const bool sends = port.kind == Port::Send;
+    if (port.direct != (sends ? Port::Get : Port::Put))
+      continue;
+    uint32_t &buffer = result[{sends, port.end}];
+    assert((buffer == 0 || buffer == port.loc.buffer + 1u) &&
+           "all puts of a channel go into one buffer, all gets come from one");
+    buffer = port.loc.buffer + 1;
+  }
+  return result;
+}
+
+/// The ends with messages that may go direct, in place or not: what is posted
+/// for them when a launch begins, and awaited when it ends.
 void TableBuilder::directEnds(const RankProgram &program,
                               const BlockProgram &block) {
   struct Entry {
     uint32_t flags = 0, buffer = 0, step = 0;
   };
+  const OwnedEnds here = ownedEnds(program),
+                  apart = ownedEnds(member.outOfPlace[rankClass.rank]);
   std::map<std::pair<bool, uint32_t>, Entry> entries;
   uint32_t number = table.steps.size();
   for (const Step &step : block.steps) {
     for (uint32_t i = 0; i < uint32_t(step.numSources) + step.numSinks; ++i) {
       const Port &port = program.ports[step.firstPort + i];
-      if (port.direct == Port::None)
+      const bool sends = port.kind == Port::Send;
+      if (!sends && port.kind != Port::Recv)
         continue;
-      bool sends = port.kind == Port::Send, puts = port.direct == Port::Put;
-      Entry &entry = entries[{sends, port.end}];
-      entry.flags |= puts ? kEndPuts : kEndGets;
+      const std::pair end(sends, port.end);
+      const auto own = apart.find(end);
+      const bool declines = own != apart.end() && !here.count(end);
+      if (port.direct == Port::None && !declines)
+        continue;
+      Entry &entry = entries[end];
       entry.step = number;
-      if (puts == sends)
-        continue; // the peer's region
-      assert(
-          (entry.buffer == 0 || entry.buffer == port.loc.buffer + 1u) &&
-          "all puts of a channel go into one buffer, all gets come from one");
-      entry.buffer = port.loc.buffer + 1;
+      if (port.direct != Port::None)
+        entry.flags |= port.direct == Port::Put ? kEndPuts : kEndGets;
+      if (declines) {
+        entry.flags |= kEndDeclines | (sends ? kEndGets : kEndPuts);
+        entry.buffer = own->second;
+      } else if (auto it = here.find(end); it != here.end()) {
+        entry.buffer = it->second; // else the peer's region
+      }
     }
     ++number;
   }

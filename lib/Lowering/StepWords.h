@@ -23,7 +23,8 @@
 //   block  just before the first step: the block's ends with messages that may
 //          go direct (end, EndWord, 1 + the buffer of this rank that puts go
 //          to or gets come from, or 0, step), their number, the block's receive
-//          ends, their number
+//          ends, their number. With kEndDeclines the peer is told that there is
+//          no window, whatever the buffer lies in
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_STEPWORDS_H
@@ -57,7 +58,12 @@ enum DirectWord : uint32_t {
   kPortAhead = 1u << 30,
   kPortDeferred = 1u << 31
 };
-enum EndWord : uint32_t { kEndSends = 1, kEndPuts = 2, kEndGets = 4 };
+enum EndWord : uint32_t {
+  kEndSends = 1,
+  kEndPuts = 2,
+  kEndGets = 4,
+  kEndDeclines = 8
+};
 constexpr uint32_t kEndWords = 4;
 enum PortWord : uint32_t { kPortMemory = 0, kPortChannel = 1, kPortScalar = 2 };
 constexpr uint32_t kWaitWords = 2, kPreviousRound = 1u << 31;

@@ -235,7 +235,7 @@ Writer::region(const Port &port) {
 
 mlir::Value Writer::writeSource(const Port &port) {
   const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
-               direct] = port;
+               direct, wish] = port; // wish: what came of it is written
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Recv) {
     assert(!scaled && "a received leaf is scaled by receivedScaled");
@@ -251,7 +251,7 @@ mlir::Value Writer::writeSource(const Port &port) {
 
 void Writer::writeSink(const Port &port, mlir::Value result) {
   const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
-               direct] = port;
+               direct, wish] = port; // wish: what came of it is written
   assert(!scaled && !rounded && !receivedScaled && "sinks do not scale");
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Send) {

@@ -135,8 +135,9 @@ struct AtExit {
   ~AtExit() {
     World &world = World::get();
     if (world.printsCount)
-      fprintf(stderr, "stand-in: %llu calls\n",
-              (unsigned long long)world.calls);
+      fprintf(stderr, "stand-in: %llu calls, %llu multimem instructions\n",
+              (unsigned long long)world.calls,
+              (unsigned long long)world.multimems);
     std::vector<std::string> left = leaks();
     for (const std::string &what : left)
       fprintf(stderr, "stand-in: error: not given back at exit: %s\n",

@@ -142,9 +142,13 @@ void Emulated::learnMulticast(Runner &runner, DevicePtr address,
   runner.known.push_back(base);
   for (const BoundMemory &bound : boundMemory(object)) {
     void *memory = mapBound(object, bound);
-    if (!memory || !runner.machine->add(memory, bound.bytes, 0))
+    // Ranks that are threads each have a mapping of the object.
+    bool isKnown = std::find(runner.known.begin(), runner.known.end(),
+                             memory) != runner.known.end();
+    if (!memory || (!isKnown && !runner.machine->add(memory, bound.bytes, 0)))
       continue;
-    runner.known.push_back(memory);
+    if (!isKnown)
+      runner.known.push_back(memory);
     runner.machine->addMember(base, memory, bound.offset, bound.bytes);
   }
 }
@@ -178,6 +182,7 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
   if (!runner)
     return false;
   learn(*runner);
+  const uint64_t multimemsBefore = runner->machine->multicasts();
   const auto &name = *static_cast<const KernelName *>(kernel);
   // They lie one behind the other, as the launch has copied them.
   std::vector<void *> list;
@@ -195,6 +200,10 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
     fprintf(stderr, "stand-in: error: kernel %s has failed: %s\n%s\n",
             name.symbol.c_str(), error.c_str(),
             runner->machine->reportText().c_str());
+  {
+    std::lock_guard lock(World::get().mutex);
+    World::get().multimems += runner->machine->multicasts() - multimemsBefore;
+  }
   std::lock_guard lock(mutex);
   if (ok)
     idle.push_back(std::move(runner));

@@ -23,7 +23,8 @@
 //   COLL_STANDIN_FAIL     NAME:N:E or N:E: the N-th call (of that name) returns
 //   E;
 //                         without a name, calls that give back do not count
-//   COLL_STANDIN_COUNT    1: the number of calls is printed at exit
+//   COLL_STANDIN_COUNT    1: the number of calls is printed at exit, and
+//                         of multimem instructions that kernels have run
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TEST_STANDIN_STANDIN_H
@@ -96,6 +97,7 @@ struct World {
   uint64_t failCall = 0;
   Result failResult = success, sticky = success;
   bool printsCount = false;
+  uint64_t multimems = 0; ///< instructions on multicast addresses
 
   static World &get();
   /// Bytes [address, address + bytes) lie in accessible device memory, or in

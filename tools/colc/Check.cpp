@@ -116,6 +116,7 @@ void coll::check(Session &session, const Options &options) {
 
 std::string coll::report(Session &session, const Options &options) {
   InstanceOptions instanceOptions;
+  instanceOptions.setTargets(options.host.hasHost, options.oldestChip());
   instanceOptions.defines = options.defines;
   std::string text;
   for (const Bytecode &code : session.schedules())

@@ -7,7 +7,6 @@
 #include "lib/Driver/Plans.h"
 #include "lib/Driver/Variants.h"
 #include "lib/Interchange/MscclExport.h"
-#include "lib/Lowering/Multimem.h"
 #include "lib/Support/Slugs.h"
 #include "lib/Transforms/ProgramToIR.h"
 #include "llvm/Support/FileSystem.h"
@@ -48,10 +47,7 @@ bool coll::writeOutput(Session &session, llvm::StringRef path,
 static bool instantiateAll(Session &session, const Options &options,
                            std::vector<CompiledSchedule> &schedules) {
   InstanceOptions instanceOptions;
-  instanceOptions.isForDevices = !options.host.hasHost;
-  instanceOptions.hasMultimem =
-      !options.chips.empty() &&
-      options.chips.front() >= lowering::kMultimemChip;
+  instanceOptions.setTargets(options.host.hasHost, options.oldestChip());
   instanceOptions.defines = options.defines;
   for (const Bytecode &code : session.schedules()) {
     CompiledSchedule compiled;

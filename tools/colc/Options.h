@@ -37,6 +37,7 @@ struct Options {
   DiagnosticFormat diagnostics = DiagnosticFormat::Text;
   HostOptions host;
   std::vector<unsigned> chips; // of CUDA, smallest first: 90 for sm_90
+  unsigned oldestChip() const { return chips.empty() ? 0 : chips.front(); }
   bool embedBitcode = false;
   std::string ptxas;                      // empty: the one that is found
   bool allDtypes = false, allOps = false; // host's are what there is

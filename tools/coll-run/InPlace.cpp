@@ -67,18 +67,20 @@ private:
 };
 } // namespace
 
-/// False: `result` says what contradicts the pairs before.
+/// False: `result` says what contradicts the pairs before. The output's area is
+/// taken, as that is what ranks that are not in place have, too.
 bool InPlacePlacer::bind(const InplacePair &pair) {
-  uint32_t a = pair.bufferA, b = pair.bufferB;
-  if (firstByte(a, pair.partA) == endByte(a, pair.partA))
+  uint32_t a = pair.bufferB, b = pair.bufferA;
+  uint32_t partOfA = pair.partB, partOfB = pair.partA;
+  if (firstByte(a, partOfA) == endByte(a, partOfA))
     return true;
-  declared.insert({a, pair.partA, b, pair.partB});
-  declared.insert({b, pair.partB, a, pair.partA});
-  int64_t distance = start[a] + int64_t(firstByte(a, pair.partA)) - start[b] -
-                     int64_t(firstByte(b, pair.partB));
+  declared.insert({a, partOfA, b, partOfB});
+  declared.insert({b, partOfB, a, partOfA});
+  int64_t distance = start[a] + int64_t(firstByte(a, partOfA)) - start[b] -
+                     int64_t(firstByte(b, partOfB));
   if (area[a] == area[b] && distance != 0)
-    result.impossible = name(a, pair.partA) + " cannot be " +
-                        name(b, pair.partB) + " where other parts are";
+    result.impossible = name(b, partOfB) + " cannot be " + name(a, partOfA) +
+                        " where other parts are";
   uint32_t from = area[b], to = area[a];
   for (uint32_t other = 0; from != to && other < area.size(); ++other)
     if (area[other] == from) {

@@ -281,8 +281,8 @@ static int runJob(std::vector<Row> rows, uint32_t numRanks,
 
 /// The schedule at the number of ranks that was asked for. Empty: the session's
 /// diagnostics say why.
-static std::optional<CompiledSchedule> compileFile(Session &session,
-                                                   const RunOptions &options) {
+static std::optional<CompiledSchedule>
+compileFile(Session &session, const RunOptions &options, unsigned oldestChip) {
   if (isForeign(options.file)) {
     if (!options.defines.empty()) {
       session.usage("-D: an XML has no parameters").emit();
@@ -297,7 +297,7 @@ static std::optional<CompiledSchedule> compileFile(Session &session,
   const Bytecode *code = chooseSchedule(session, options);
   InstanceOptions instanceOptions;
   instanceOptions.defines = options.defines;
-  instanceOptions.isForDevices = options.onGpus;
+  instanceOptions.setTargets(!options.onGpus, oldestChip);
   CompiledSchedule schedule;
   if (!code || !compileSchedule(session, *code, options.ranks, instanceOptions,
                                 schedule))
@@ -318,14 +318,9 @@ static void provideSlots(const ScheduleResult &scheduled) {
 }
 
 /// False: standard error says why ranks cannot run on devices here.
-static bool findDevices(const RunOptions &options, uint32_t numRanks,
-                        std::vector<GpuInfo> &all, std::vector<GpuInfo> &used) {
-  llvm::Expected<std::vector<GpuInfo>> found = findGpus();
-  if (!found) {
-    fail("--device cuda: " + llvm::toString(found.takeError()));
-    return false;
-  }
-  all = std::move(*found);
+static bool chooseDevices(const RunOptions &options, uint32_t numRanks,
+                          const std::vector<GpuInfo> &all,
+                          std::vector<GpuInfo> &used) {
   llvm::Expected<std::vector<GpuInfo>> chosen =
       gpusOfRanks(options, numRanks, all);
   if (!chosen) {
@@ -343,7 +338,20 @@ static bool findDevices(const RunOptions &options, uint32_t numRanks,
 /// Compiles and runs. What is wrong is in the session's diagnostics, or has
 /// been said on standard error.
 static int run(Session &session, RunOptions &options) {
-  std::optional<CompiledSchedule> schedule = compileFile(session, options);
+  std::vector<GpuInfo> allGpus, gpus;
+  unsigned oldestChip = 0;
+  std::string noGpus; // said when the schedule is known to be right
+  if (options.onGpus) {
+    llvm::Expected<std::vector<GpuInfo>> found = findGpus();
+    if (found)
+      allGpus = std::move(*found);
+    else
+      noGpus = llvm::toString(found.takeError());
+    for (const GpuInfo &gpu : allGpus)
+      oldestChip = oldestChip ? std::min(oldestChip, gpu.chip) : gpu.chip;
+  }
+  std::optional<CompiledSchedule> schedule =
+      compileFile(session, options, oldestChip);
   std::optional<Plan> plan;
   if (schedule)
     plan = planOf(session, *schedule);
@@ -365,8 +373,11 @@ static int run(Session &session, RunOptions &options) {
   if (!makeDumpDir(options))
     return static_cast<int>(Verdict::Usage);
   render(session.diags, DiagnosticFormat::Text, llvm::errs());
-  std::vector<GpuInfo> allGpus, gpus;
-  if (options.onGpus && !findDevices(options, numRanks, allGpus, gpus))
+  if (!noGpus.empty()) {
+    fail("--device cuda: " + noGpus);
+    return static_cast<int>(Verdict::Usage);
+  }
+  if (options.onGpus && !chooseDevices(options, numRanks, allGpus, gpus))
     return static_cast<int>(Verdict::Usage);
   Table table(options, numRanks, titleOf(instance, options, gpus));
   table.printHead();

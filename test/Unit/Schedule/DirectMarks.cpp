@@ -79,6 +79,24 @@ std::vector<MarkedMessage> test::messagesOf(const ProgramSet &programs) {
   return result;
 }
 
+void test::declineAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
+  for (RankProgram &program : programs.members[0].inPlace) {
+    std::map<std::pair<bool, uint32_t>, bool> declines; // of the own ends
+    for (Port &port : program.ports) {
+      const bool sends = port.kind == Port::Send;
+      if (port.direct != (sends ? Port::Get : Port::Put))
+        continue;
+      auto [it, isNew] = declines.try_emplace({sends, port.end});
+      if (isNew)
+        it->second = random() % 3 == 0;
+      if (it->second != (random() % 50 == 0)) { // seldom not all of a channel
+        port.direct = Port::None;
+        port.loc = {};
+      }
+    }
+  }
+}
+
 void test::markAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
   if (random() % 8 == 0) {
     chooseDirect(programs, std::array{FifoShape{8, 1, 1, 1}});
@@ -99,4 +117,5 @@ void test::markAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
     if (region.space == Location::Buffer || isWild)
       mark(programs, message.id, isPut ? Port::Put : Port::Get, region);
   }
+  declineAtRandom(programs, random);
 }

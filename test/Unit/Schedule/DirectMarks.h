@@ -22,6 +22,9 @@ std::vector<MarkedMessage> messagesOf(const ProgramSet &programs);
 void mark(ProgramSet &programs, const MessageId &id, Port::Direct direct,
           const Location &region);
 
+/// Some owners of regions have slots in place, whatever is put there or got.
+void declineAtRandom(ProgramSet &programs, std::mt19937_64 &random);
+
 /// All messages anew: most that could be put or got from what their steps do,
 /// whatever comes of it, a few as nothing says. Seldom what chooseDirect says.
 void markAtRandom(ProgramSet &programs, std::mt19937_64 &random);

@@ -61,6 +61,60 @@ TEST(Direct, WhatIsChosenPasses) {
   EXPECT_GT(direct, 100u);
 }
 
+/// By kind, of out of place programs; what owners decline in place.
+static SlotReasons slotsOf(const ProgramSet &programs) {
+  return whyInSlots(programs, 0);
+}
+
+// In place each rank would store over what others still get; out of place
+// nothing is in its way.
+TEST(Direct, WhatOthersGetIsDeclinedInPlace) {
+  for (const ChunkGraph &graph : {oneShot(4), alltoall(4)}) {
+    SCOPED_TRACE(graph.schedule);
+    ProgramSet programs = programsOf(graph);
+    DirectCounts counts = countDirect(programs);
+    EXPECT_EQ(counts.puts + counts.gets, 12u);
+    EXPECT_EQ(slotsOf(programs).declined, 12u);
+    for (const RankProgram &program : programs.members[0].inPlace)
+      for (const Port &port : program.ports)
+        if (port.kind == Port::Send) {
+          EXPECT_EQ(port.direct == Port::Get, false);
+        }
+  }
+  EXPECT_EQ(slotsOf(programsOf(ringAllreduce(4))).declined, 0u);
+}
+
+// One word declines all that a channel has of a kind, in place, at the owner.
+TEST(Direct, WrongDeclinesAreRefused) {
+  ProgramSet right = programsOf(oneShot(3));
+  ProgramCheckOptions options;
+  options.checkTerms = false;
+  ASSERT_TRUE(checkPrograms(right, {}, options).isRight());
+  auto clear = [](RankProgram &program, Port::Kind kind) {
+    for (Port &port : program.ports)
+      if (port.kind == kind && port.direct != Port::None) {
+        port.direct = Port::None;
+        port.loc = {};
+        return true;
+      }
+    return false;
+  };
+  ProgramSet mutant = right;
+  ASSERT_TRUE(clear(mutant.members[0].inPlace[0], Port::Recv));
+  EXPECT_EQ(firstError(mutant), ProgramError::NotDirect);
+  mutant = right;
+  ASSERT_TRUE(clear(mutant.members[0].outOfPlace[0], Port::Send));
+  EXPECT_EQ(firstError(mutant), ProgramError::NotDirect);
+  // A ring's puts: two of a channel.
+  right = programsOf(ringAllgather(3));
+  mutant = right;
+  ASSERT_TRUE(clear(mutant.members[0].inPlace[0], Port::Recv));
+  EXPECT_EQ(firstError(mutant), ProgramError::NotDirect);
+  while (clear(mutant.members[0].inPlace[0], Port::Recv))
+    continue;
+  EXPECT_TRUE(checkPrograms(mutant, {}, options).isRight());
+}
+
 // Rank 1 passes on what it has in `out` before it receives into that again. A
 // second put may come at any time, unless rank 0 first hears from rank 1.
 TEST(Direct, APutBeforeTheLastReadIsRefused) {

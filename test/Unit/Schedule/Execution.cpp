@@ -152,6 +152,12 @@ void Execution::fill(Rank rank) {
 
 void Execution::initialise() {
   launch.resize(programs.numRanks());
+  for (Rank r = 0; r < programs.numRanks(); ++r)
+    for (const Port &port : programOf(r).ports)
+      if (port.direct == (port.kind == Port::Send ? Port::Get : Port::Put)) {
+        auto [from, to, tag] = channelOf(r, port);
+        owned.insert({from, to, tag, port.direct});
+      }
   for (Rank r = 0; r < programs.numRanks(); ++r) {
     fill(r);
     DirectWait wait(member, r, variantOf(r));

@@ -141,6 +141,8 @@ private:
   /// By index: channels whose messages are put or got in its rank's memory.
   std::vector<std::vector<Channel>> puts, gets;
   std::set<std::tuple<Rank, uint32_t, uint32_t>> lateReceives; // block, step
+  std::set<DirectMessages>
+      owned; ///< which the owner's variant does not decline
   mutable std::map<std::tuple<uint32_t, uint32_t, uint32_t>,
                    std::vector<Number>>
       meanings;

@@ -17,7 +17,8 @@ bool Execution::isDirect(Rank rank, const Port &port) const {
       port.direct == Port::None)
     return false;
   auto [from, to, tag] = channelOf(rank, port);
-  return setting.direct.count({from, to, tag, port.direct});
+  const DirectMessages messages{from, to, tag, port.direct};
+  return setting.direct.count(messages) && owned.count(messages);
 }
 
 State::Address Execution::regionOf(const Block &b, const Port &port) const {

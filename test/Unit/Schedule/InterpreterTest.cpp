@@ -235,6 +235,32 @@ TEST(Interpreter, BoundCatchesAWrongSum) {
   }
 }
 
+// Large numbers cancel in the listed order alone: what another one rounds is
+// within the bound of a sum in any order, and beyond that of this one.
+TEST(Interpreter, BoundOfAnyOrderHasAllOrders) {
+  for (bool isAny : {true, false}) {
+    ChunkGraph graph = oneShot(3);
+    for (ValueExpr &expr : graph.exprs)
+      for (ExprNode &node : expr.nodes)
+        if (node.kind == ExprNode::Fold && isAny)
+          node.kind = ExprNode::FoldAny;
+    for (Term &term : graph.terms)
+      if (term.kind == Term::Fold && isAny)
+        term.kind = Term::FoldAny;
+    InterpreterCall call{.dtype = COLL_F32, .op = COLL_SUM, .count = 4};
+    Memory memory(graph, call);
+    const float values[] = {0x1p24f, -0x1p24f, 0.5f};
+    fill<float>(memory, call.count,
+                [&, k = 0]() mutable { return values[k++ / 4 % 3]; });
+    ASSERT_EQ(interpret(graph, call, memory.reader(), memory.writer()), "");
+    EXPECT_EQ(memory.as<float>(0, 1, 0, 0), 0.5f);
+    memory.as<float>(0, 1, 0, 0) = 0; // (2^24 + 0.5) - 2^24
+    InterpreterResult result =
+        checkOutputs(graph, call, memory.reader(), memory.reader());
+    EXPECT_EQ(result.wrongBits + result.outOfBound, isAny ? 0u : 2u);
+  }
+}
+
 TEST(Interpreter, ChunksAreCutAtUnits) {
   EXPECT_EQ(chunkRange(10, 4, 0, 3).end, 4u);
   EXPECT_EQ(chunkRange(10, 4, 2, 3).begin, 8u);
