@@ -13,6 +13,8 @@
 
 namespace coll {
 
+constexpr uint64_t kSlotGranule = 64; // RingSizes::check
+
 static uint64_t ceilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 /// What everything is cut into. A row is at most as long as a slot can be.
@@ -27,8 +29,10 @@ Status Arguments::fillUnit(const coll_call &call) {
   uint64_t elems = call.count[1];
   if (elems == 0 || elems > COLL_MAX_SLOT_BYTES / head->elem_bytes)
     return Status::error(COLL_INVALID,
-                         "coll_call.count[1], the elements of a row, is %llu",
-                         (unsigned long long)elems);
+                         "coll_call.count[1], the elements of a row, is %llu: "
+                         "not 1 to %u",
+                         (unsigned long long)elems,
+                         COLL_MAX_SLOT_BYTES / head->elem_bytes);
   head->row_elems = uint32_t(elems);
   head->unit_bytes = head->row_elems * head->elem_bytes;
   return Status::ok();
@@ -150,8 +154,9 @@ Status Arguments::describeLongRow(uint32_t dtype) const {
     return Status::error(
         COLL_INVALID,
         "a row of %u elements takes %llu bytes of a slot, and slots of plan "
-        "'%s' have %u: set COLL_SLOT_BYTES",
-        head->row_elems, (unsigned long long)bytes, plan.name, rings.slotBytes);
+        "'%s' have %u: set COLL_SLOT_BYTES to %llu or more on all ranks",
+        head->row_elems, (unsigned long long)bytes, plan.name, rings.slotBytes,
+        (unsigned long long)ceilDiv(bytes, kSlotGranule) * kSlotGranule);
   return Status::error(COLL_INVALID,
                        "a row of %u elements has %u bytes, and a round of plan "
                        "'%s' has at most %llu: compile it with a longer map "

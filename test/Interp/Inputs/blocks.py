@@ -26,6 +26,7 @@ def main():
     rows += run(f"{file}:kept", 3, "-d", "f32,bf16")
     rows += run(f"{file}:posted", 2, "-d", "f32,bf16")
     rows += run(f"{file}:ringed", 3, "-d", "f32,bf16", "--registered")
+    rows += run(f"{file}:again", 3, "-d", "f32,bf16")
     rows += run(f"{file}:folded", 4, "-d", "f32,bf16")
     rows += run(f"{file}:ringed", 2, "-d", "f32,bf16", "--isa", "v2")
     rows += run(f"{file}:wire", 2, "-d", "f16,f64", "--isa", "v3")
