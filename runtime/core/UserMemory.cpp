@@ -33,7 +33,7 @@ Status UserMemory::offer(uint32_t window, std::span<const std::byte> offered,
   for (int peer = 0; peer != comm.size(); ++peer)
     if (peer != comm.rank())
       COLL_TRY(comm.control().send(peer, kWindowOfferKind, window, offered,
-                                   {&fd, 1}, deadline));
+                                   {&fd, size_t(fd >= 0 ? 1 : 0)}, deadline));
   for (int peer = 0; peer != comm.size(); ++peer) {
     if (peer == comm.rank())
       continue;

@@ -46,6 +46,7 @@ World &World::get() {
     made->sms = number("COLL_STANDIN_SMS", 4);
     made->hasPeers = number("COLL_STANDIN_PEERS", 1);
     made->hasMulticast = number("COLL_STANDIN_MULTICAST", 1);
+    made->fabric = number("COLL_STANDIN_FABRIC", 1);
     made->printsCount = number("COLL_STANDIN_COUNT", 0);
     made->retained.resize(size_t(made->devices));
     readFailure(*made);
@@ -178,6 +179,11 @@ STANDIN_EXPORT void standinSetPeers(int hasPeers) {
   std::lock_guard lock(world.mutex);
   world.hasPeers = hasPeers != 0;
 }
+STANDIN_EXPORT void standinSetFabric(int fabric) {
+  World &world = World::get();
+  std::lock_guard lock(world.mutex);
+  world.fabric = fabric;
+}
 STANDIN_EXPORT void standinClearSticky() {
   World &world = World::get();
   std::lock_guard lock(world.mutex);
@@ -295,6 +301,9 @@ STANDIN_EXPORT Result cuDeviceGetAttribute(int *value,
     return success;
   case computeMinor:
     *value = world.chip % 10;
+    return success;
+  case fabricHandles:
+    *value = world.fabric != 0;
     return success;
   case virtualMemory:
   case posixHandles:

@@ -10,6 +10,7 @@
 #include "test/StandIn/StandIn.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -206,16 +207,21 @@ STANDIN_EXPORT Result cuMemCreate(MemHandle *handle, size_t bytes,
   STANDIN_CALL("cuMemCreate", false);
   if (!isValid(prop) || flags != 0 || bytes == 0 || bytes % granularity != 0)
     return wrong(invalidValue, "cuMemCreate of %zu bytes", bytes);
+  World &world = World::get();
+  const int types = prop->requestedHandleTypes;
+  if (types & ~(handlePosixFd | handleFabric))
+    return wrong(invalidValue, "cuMemCreate with handle types %d", types);
+  if ((types & handleFabric) && world.fabric != 1)
+    return world.fabric ? notPermitted : notSupported;
   // Whoever imports it learns the device from its name.
   std::string name = "stand-in device " + std::to_string(prop->location.id);
   int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, off_t(bytes)) != 0)
     return outOfMemory;
-  World &world = World::get();
   std::lock_guard lock(world.mutex);
   auto physical = makePhysical(fd, bytes);
   physical->device = prop->location.id;
-  physical->isExportable = prop->requestedHandleTypes == handlePosixFd;
+  physical->handleTypes = types;
   *handle = addHandle(world, std::move(physical));
   return success;
 }
@@ -267,6 +273,40 @@ STANDIN_EXPORT Result cuMemRelease(MemHandle handle) {
     return wrong(invalidValue, "cuMemRelease of a dead handle");
   return success;
 }
+namespace {
+/// What a fabric handle says: whose memory it is, as long as that lives.
+struct FabricName {
+  static constexpr uint64_t mark = 0x6369'7262'6166'2d79; // "y-fabric"
+  uint64_t magic, inode;
+  int pid, fd;
+};
+static_assert(sizeof(FabricName) <= sizeof(FabricHandle));
+} // namespace
+
+static void nameFabric(const Physical &physical, void *result) {
+  struct stat info = {};
+  fstat(physical.fd, &info);
+  FabricName name = {FabricName::mark, info.st_ino, getpid(), physical.fd};
+  FabricHandle handle = {};
+  std::memcpy(handle.bytes, &name, sizeof name);
+  std::memcpy(result, &handle, sizeof handle);
+}
+
+/// A descriptor of it; -1: there is no such memory.
+static int openFabric(const void *source) {
+  FabricName name;
+  std::memcpy(&name, source, sizeof name);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.fd);
+  int fd = name.magic == FabricName::mark ? open(path, O_RDWR | O_CLOEXEC) : -1;
+  struct stat info = {};
+  if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_ino != name.inode)) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
 STANDIN_EXPORT Result cuMemExportToShareableHandle(void *result,
                                                    MemHandle handle, int type,
                                                    unsigned long long flags) {
@@ -276,8 +316,15 @@ STANDIN_EXPORT Result cuMemExportToShareableHandle(void *result,
   std::shared_ptr<Physical> physical;
   if (Result r = findHandle(world, handle, "export", physical))
     return r;
-  if (!physical->isExportable || type != handlePosixFd || flags != 0)
-    return wrong(invalidValue, "export of memory that was not made for it");
+  if (!(physical->handleTypes & type) || flags != 0) // 0: as an application has
+    return physical->handleTypes && type == handlePosixFd
+               ? invalidValue
+               : wrong(invalidValue,
+                       "export of memory that was not made for it");
+  if (type == handleFabric) {
+    nameFabric(*physical, result);
+    return success;
+  }
   int fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 0);
   *static_cast<int *>(result) = fd;
   return fd >= 0 ? success : unknownError;
@@ -297,10 +344,15 @@ STANDIN_EXPORT Result cuMemImportFromShareableHandle(MemHandle *handle,
   STANDIN_CALL("cuMemImportFromShareableHandle", false);
   World &world = World::get();
   std::lock_guard lock(world.mutex);
-  int fd = fcntl(int(reinterpret_cast<intptr_t>(source)), F_DUPFD_CLOEXEC, 0);
+  if (type == handleFabric && world.fabric != 1)
+    return notPermitted;
+  int fd = type == handleFabric ? openFabric(source)
+                                : fcntl(int(reinterpret_cast<intptr_t>(source)),
+                                        F_DUPFD_CLOEXEC, 0);
   struct stat info;
-  if (type != handlePosixFd || fd < 0 || fstat(fd, &info) != 0)
-    return wrong(invalidValue, "import of what is no descriptor");
+  if ((type != handlePosixFd && type != handleFabric) || fd < 0 ||
+      fstat(fd, &info) != 0)
+    return wrong(invalidValue, "import of what is no handle");
   auto physical = makePhysical(fd, size_t(info.st_size));
   physical->device = deviceOf(fd);
   if (openMulticast(*physical)) {

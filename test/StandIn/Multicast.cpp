@@ -131,7 +131,7 @@ STANDIN_EXPORT Result cuMulticastCreate(MemHandle *handle,
   if (!openMulticast(*physical))
     return outOfMemory;
   physical->multicast->wanted = prop->numDevices;
-  physical->isExportable = prop->handleTypes == handlePosixFd;
+  physical->handleTypes = int(prop->handleTypes);
   *handle = addHandle(world, std::move(physical));
   return success;
 }

@@ -20,6 +20,8 @@
 //   COLL_STANDIN_DEVICES  their number (1)     COLL_STANDIN_CHIP  90
 //   COLL_STANDIN_SMS      4                    COLL_STANDIN_PEERS 1; 0: none
 //   COLL_STANDIN_MULTICAST 1; 0: none
+//   COLL_STANDIN_FABRIC   1: fabric handles; 0: none; 2: as of a process that
+//                         has no right to them
 //   COLL_STANDIN_FAIL     NAME:N:E or N:E: the N-th call (of that name) returns
 //   E;
 //                         without a name, calls that give back do not count
@@ -57,7 +59,7 @@ struct Physical {
   int device = 0;
   MulticastState *multicast = nullptr; ///< shared by all processes
   unsigned handles = 0;                ///< and mappings
-  bool isExportable = false;
+  int handleTypes = 0;                 ///< by which it may be exported
 };
 struct Reservation {
   size_t bytes = 0;
@@ -82,6 +84,7 @@ struct World {
   bool isInitialized = false;
   int devices = 1, chip = 90, sms = 4;
   bool hasPeers = true, hasMulticast = true;
+  int fabric = 1;
   std::vector<unsigned> retained; ///< primary contexts, by device
 
   std::map<MemHandle, std::shared_ptr<Physical>> handles;

@@ -71,6 +71,7 @@ enum DeviceAttribute : int {
   computeMinor = 76,
   virtualMemory = 102,
   posixHandles = 103,
+  fabricHandles = 128, // CUDA 12.3; older drivers do not know it
   multicast = 132
 };
 
@@ -99,7 +100,7 @@ struct MemLocation {
 };
 struct AllocationProp {
   int type;                 ///< 1: pinned
-  int requestedHandleTypes; ///< 1: POSIX file descriptors
+  int requestedHandleTypes; ///< a set of handlePosixFd, handleFabric
   MemLocation location;
   void *win32;
   struct {
@@ -112,6 +113,9 @@ struct AccessDesc {
   MemLocation location;
   int flags; ///< 3: read and write
 };
+struct FabricHandle {
+  unsigned char bytes[64];
+};
 struct MulticastProp {
   unsigned numDevices;
   size_t size;
@@ -121,6 +125,7 @@ enum : int {
   allocationPinned = 1,
   locationDevice = 1,
   handlePosixFd = 1,
+  handleFabric = 8,
   accessReadWrite = 3,
   granularityMinimum = 0,
   granularityRecommended = 1

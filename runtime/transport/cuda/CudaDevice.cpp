@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/transport/cuda/SharedHandle.h"
 
 #include <algorithm>
 #include <cassert>
@@ -38,6 +39,7 @@ Status CudaDevice::open(int number, int rank,
     COLL_TRY(driver->check(driver->streamCreate(stream, streamNonBlocking),
                            "cannot make a stream on device %d",
                            device->ordinal));
+  device->tryFabric();
   result = std::move(device);
   return Status::ok();
 }
@@ -65,6 +67,26 @@ Status CudaDevice::inspect() {
   identity.kind = DeviceMark::Cuda;
   std::memcpy(identity.uuid, uuid.bytes, sizeof uuid.bytes);
   return Status::ok();
+}
+
+/// A device may say that it has fabric handles where the process has no right
+/// to them (no IMEX channel), so a piece of memory is made and exported.
+void CudaDevice::tryFabric() {
+  int has = 0;
+  if (calls.deviceGetAttribute(&has, fabricHandles, ordinal) != success || !has)
+    return;
+  AllocationProp prop = {};
+  prop.type = allocationPinned;
+  prop.requestedHandleTypes = handlePosixFd | handleFabric;
+  prop.location = {locationDevice, ordinal};
+  size_t unit = 0;
+  MemHandle piece = 0;
+  FabricHandle exported = {};
+  if (calls.memGranularity(&unit, &prop, granularityMinimum) != success ||
+      calls.memCreate(&piece, unit, &prop, 0) != success)
+    return;
+  isOnFabric = calls.memExport(&exported, piece, handleFabric, 0) == success;
+  (void)calls.memRelease(piece);
 }
 
 CudaDevice::~CudaDevice() {
@@ -166,19 +188,20 @@ SharedBuffer &SharedBuffer::operator=(SharedBuffer &&other) noexcept {
   base = std::exchange(other.base, 0);
   bytes = std::exchange(other.bytes, 0);
   isMapped = std::exchange(other.isMapped, false);
+  byFabric = std::exchange(other.byFabric, false);
   return *this;
 }
 
 static AllocationProp propOf(const CudaDevice &device) {
   AllocationProp prop = {};
   prop.type = allocationPinned;
-  prop.requestedHandleTypes = handlePosixFd;
+  prop.requestedHandleTypes = device.handleTypes();
   prop.location = {locationDevice, device.number()};
   return prop;
 }
 
 Status SharedBuffer::create(const CudaDevice &device, size_t bytes,
-                            UniqueFd *fd, SharedBuffer &result,
+                            SharedHandle &shared, SharedBuffer &result,
                             size_t multiple) {
   const Driver &driver = device.driver();
   AllocationProp prop = propOf(device);
@@ -197,25 +220,16 @@ Status SharedBuffer::create(const CudaDevice &device, size_t bytes,
   made.device = &device;
   COLL_TRY(made.map(device, bytes));
   COLL_TRY(device.zero(made.base, bytes));
-  int descriptor = -1;
-  if (fd) {
-    COLL_TRY(driver.check(
-        driver.memExport(&descriptor, made.handle, handlePosixFd, 0),
-        "cannot export memory of device %d", device.number()));
-    fd->reset(descriptor);
-  }
+  COLL_TRY(SharedHandle::of(device, made.handle, shared));
   result = std::move(made);
   return Status::ok();
 }
 
-Status SharedBuffer::import(const CudaDevice &device, const UniqueFd &fd,
-                            size_t bytes, SharedBuffer &result) {
-  const Driver &driver = device.driver();
+Status SharedBuffer::import(const CudaDevice &device,
+                            const SharedHandle &shared, size_t bytes,
+                            SharedBuffer &result) {
   SharedBuffer made;
-  void *source = reinterpret_cast<void *>(intptr_t(fd.get()));
-  COLL_TRY(driver.check(driver.memImport(&made.handle, source, handlePosixFd),
-                        "cannot import a peer's memory on device %d",
-                        device.number()));
+  COLL_TRY(shared.import(device, made.handle, made.byFabric));
   made.device = &device;
   COLL_TRY(made.map(device, bytes));
   result = std::move(made);

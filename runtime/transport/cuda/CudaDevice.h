@@ -23,6 +23,12 @@ public:
   int processors() const { return sms; }
   const std::string &name() const { return title; }
   const DeviceMark &mark() const { return identity; }
+  /// Memory can be exported by fabric handles, which was tried.
+  bool hasFabric() const { return isOnFabric; }
+  /// By what new memory can be exported: a set of handle types.
+  int handleTypes() const {
+    return handlePosixFd | (isOnFabric ? int(handleFabric) : 0);
+  }
   /// Can this device's memory be mapped on the device of a peer?
   bool isReachableFrom(const DeviceMark &peer) const;
 
@@ -39,12 +45,14 @@ public:
 private:
   explicit CudaDevice(const Driver &driver) : calls(driver) {}
   Status inspect();
+  void tryFabric();
 
   const Driver &calls;
   Device ordinal = 0;
   Context primary = nullptr;
   Stream own = nullptr, launches = nullptr;
   int major = 0, minor = 0, sms = 0;
+  bool isOnFabric = false;
   std::string title;
   DeviceMark identity;
 };
@@ -68,6 +76,8 @@ private:
   size_t bytes = 0;
 };
 
+struct SharedHandle;
+
 /// Memory of a device that other processes can map: allocated here and
 /// exported, or imported.  Mapped either way, readable and writable.
 class SharedBuffer {
@@ -79,14 +89,16 @@ public:
 
   /// Zeroed; `bytes` is rounded up to what the device allocates, and to a
   /// multiple of `multiple`, a power of two or 0.
-  static Status create(const CudaDevice &device, size_t bytes, UniqueFd *fd,
-                       SharedBuffer &result, size_t multiple = 0);
+  static Status create(const CudaDevice &device, size_t bytes,
+                       SharedHandle &shared, SharedBuffer &result,
+                       size_t multiple = 0);
   /// `bytes`: of the whole allocation.
-  static Status import(const CudaDevice &device, const UniqueFd &fd,
+  static Status import(const CudaDevice &device, const SharedHandle &shared,
                        size_t bytes, SharedBuffer &result);
   DevicePtr address() const { return base; }
   size_t size() const { return bytes; }
   MemHandle allocation() const { return handle; }
+  bool isByFabric() const { return byFabric; } ///< imported so
   void reset() noexcept;
 
 private:
@@ -96,7 +108,7 @@ private:
   MemHandle handle = 0;
   DevicePtr base = 0;
   size_t bytes = 0;
-  bool isMapped = false;
+  bool isMapped = false, byFabric = false;
 };
 
 /// Host memory that the device can reach.

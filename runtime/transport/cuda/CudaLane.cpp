@@ -48,6 +48,9 @@ Status CudaLane::create(Lane &lane, std::unique_ptr<DeviceLane> &result) {
   COLL_TRY(made->watch.start());
   comm.info("device %d: %s, sm_%d, %d processors", device.number(),
             device.name().c_str(), device.chip(), device.processors());
+  comm.info("memory of device %d is shared by %s", device.number(),
+            device.hasFabric() ? "fabric handles and descriptors"
+                               : "descriptors");
   result = std::move(made);
   return Status::ok();
 }

@@ -21,15 +21,15 @@ static constexpr size_t largestUnit = size_t(1) << 34;
 //===----------------------------------------------------------------------===//
 
 /// On rank 0, its device added.  "": done; else why not.
-std::string CudaMulticast::makeObject(size_t granularity, UniqueFd &fd) {
+std::string CudaMulticast::makeObject(size_t granularity,
+                                      SharedHandle &shared) {
   const Driver &driver = device.driver();
   bytes = (comm.environment().multicastBytes + granularity - 1) / granularity *
           granularity;
   MulticastProp prop = {};
   prop.numDevices = unsigned(comm.size());
   prop.size = bytes;
-  prop.handleTypes = handlePosixFd;
-  int descriptor = -1;
+  prop.handleTypes = unsigned(device.handleTypes());
   Status status = driver.check(driver.multicastCreate(&object, &prop),
                                "cannot make an object of %zu bytes", bytes);
   if (!status.isOk()) {
@@ -39,21 +39,19 @@ std::string CudaMulticast::makeObject(size_t granularity, UniqueFd &fd) {
   status = driver.check(driver.multicastAddDevice(object, device.number()),
                         "cannot add device %d", device.number());
   if (status.isOk())
-    status =
-        driver.check(driver.memExport(&descriptor, object, handlePosixFd, 0),
-                     "cannot export the object");
-  if (status.isOk())
-    fd.reset(descriptor);
+    status = SharedHandle::of(device, object, shared);
   return status.isOk() ? "" : status.text();
 }
 
-bool CudaMulticast::importObject(const UniqueFd &fd) {
+bool CudaMulticast::importObject(const SharedHandle &shared) {
   const Driver &driver = device.driver();
-  void *source = reinterpret_cast<void *>(intptr_t(fd.get()));
-  if (driver.memImport(&object, source, handlePosixFd) != success) {
+  bool byFabric = false;
+  if (!shared.import(device, object, byFabric).isOk()) {
     object = 0;
     return false;
   }
+  comm.info("the multicast object is mapped by a %s",
+            byFabric ? "fabric handle" : "descriptor");
   return driver.multicastAddDevice(object, device.number()) == success;
 }
 
@@ -112,17 +110,19 @@ CudaMulticast::~CudaMulticast() {
 //===----------------------------------------------------------------------===//
 
 Status CudaMulticast::tellAll(uint64_t phase, const std::string &whyNot,
-                              const UniqueFd *fd) {
+                              const SharedHandle *shared) {
   WireWriter writer;
   writer.writeString(whyNot.substr(0, longestReason));
   writer.write<uint64_t>(bytes);
   writer.write<uint64_t>(unit);
-  int descriptor = fd ? fd->get() : -1;
+  std::span<const int> fds;
+  if (shared && whyNot.empty()) {
+    shared->write(writer);
+    fds = shared->descriptors();
+  }
   for (int peer = 1; peer != comm.size(); ++peer)
-    COLL_TRY(
-        comm.control().send(peer, multicastKind, phase, writer.bytes(),
-                            {&descriptor, size_t(fd && whyNot.empty() ? 1 : 0)},
-                            comm.initDeadline()));
+    COLL_TRY(comm.control().send(peer, multicastKind, phase, writer.bytes(),
+                                 fds, comm.initDeadline()));
   return Status::ok();
 }
 
@@ -149,10 +149,10 @@ Status CudaMulticast::meetAsRoot(bool can) {
       whyNot = format("rank %d cannot, or is not to", peer);
     unit = std::max<size_t>(unit, theirs); // powers of two
   }
-  UniqueFd fd;
+  SharedHandle shared;
   if (whyNot.empty())
-    whyNot = makeObject(unit, fd);
-  COLL_TRY(tellAll(ObjectPhase, whyNot, &fd));
+    whyNot = makeObject(unit, shared);
+  COLL_TRY(tellAll(ObjectPhase, whyNot, &shared));
   for (int peer = 1; whyNot.empty() && peer != comm.size(); ++peer) {
     COLL_TRY(comm.control().receive(peer, multicastKind, AddedPhase,
                                     comm.initDeadline(), message));
@@ -175,6 +175,7 @@ Status CudaMulticast::meetAsGuest(bool can) {
   COLL_TRY(control.send(0, multicastKind, AbilityPhase, writer.bytes(), {},
                         comm.initDeadline()));
   Message message;
+  SharedHandle shared;
   auto take = [&](uint64_t phase, std::string &whyNot) -> Status {
     COLL_TRY(
         control.receive(0, multicastKind, phase, comm.initDeadline(), message));
@@ -182,15 +183,17 @@ Status CudaMulticast::meetAsGuest(bool can) {
     whyNot = reader.readString(longestReason);
     bytes = reader.read<uint64_t>();
     unit = reader.read<uint64_t>();
+    if (phase == ObjectPhase && whyNot.empty() &&
+        !SharedHandle::read(reader, message.fds, shared))
+      return malformed(0);
     return reader.finish() ? Status::ok() : malformed(0);
   };
   std::string whyNot;
   COLL_TRY(take(ObjectPhase, whyNot));
   if (whyNot.empty()) {
-    if (message.fds.size() != 1 || bytes == 0 || unit == 0 ||
-        unit > largestUnit || bytes % unit != 0)
+    if (bytes == 0 || unit == 0 || unit > largestUnit || bytes % unit != 0)
       return malformed(0);
-    std::byte isAdded{importObject(message.fds[0])};
+    std::byte isAdded{importObject(shared)};
     COLL_TRY(control.send(0, multicastKind, AddedPhase, {&isAdded, 1}, {},
                           comm.initDeadline()));
     COLL_TRY(take(VerdictPhase, whyNot));
@@ -213,7 +216,7 @@ Status CudaMulticast::meet(bool isEachAlone) {
   MulticastProp prop = {};
   prop.numDevices = unsigned(comm.size());
   prop.size = 1;
-  prop.handleTypes = handlePosixFd;
+  prop.handleTypes = unsigned(device.handleTypes());
   bool can =
       comm.environment().multicastBytes != 0 &&
       driver.deviceGetAttribute(&has, multicast, device.number()) == success &&

@@ -11,7 +11,9 @@
 // together.  What does not fit has no multicast address, which is no error.
 //
 //   rank r   to 0     u8 can, u64 granularity
-//   rank 0   to all   string why not; and if "", u64 bytes, the object
+//   rank 0   to all   string why not, u64 bytes, u64 granularity; and if "",
+//   the
+//                     object's SharedHandle
 //   rank r   to 0     u8 its device is in it
 //   rank 0   to all   string why not
 //
@@ -20,7 +22,7 @@
 #define COLL_RUNTIME_TRANSPORT_CUDA_CUDAMULTICAST_H
 
 #include "runtime/core/Communicator.h"
-#include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/transport/cuda/SharedHandle.h"
 
 #include <map>
 #include <optional>
@@ -68,11 +70,11 @@ private:
   };
   Status meetAsRoot(bool can);
   Status meetAsGuest(bool can);
-  std::string makeObject(size_t granularity, UniqueFd &fd);
-  bool importObject(const UniqueFd &fd);
+  std::string makeObject(size_t granularity, SharedHandle &shared);
+  bool importObject(const SharedHandle &shared);
   void finish(const std::string &whyNot);
   Status tellAll(uint64_t phase, const std::string &whyNot,
-                 const UniqueFd *object);
+                 const SharedHandle *object);
   void drop() noexcept;
 
   Communicator &comm;

@@ -51,24 +51,24 @@ void CudaTransport::setEnd(Channel &channel, DevicePtr half, bool isRing,
   end.slots = half + ring.slots;
 }
 
-Status CudaTransport::allocate(bool onDevice, size_t &bytes, UniqueFd &fd,
-                               HalfMemory &memory) {
+Status CudaTransport::allocate(bool onDevice, size_t &bytes,
+                               SharedHandle &shared, HalfMemory &memory) {
   if (onDevice) {
-    COLL_TRY(SharedBuffer::create(device, bytes, &fd, memory.device));
+    COLL_TRY(SharedBuffer::create(device, bytes, shared, memory.device));
     bytes = memory.device.size();
     return Status::ok();
   }
   bytes = roundToPages(bytes);
-  COLL_TRY(createSealedMemory("coll-channels", bytes, fd));
-  return open(onDevice, fd, bytes, memory);
+  COLL_TRY(createSealedMemory("coll-channels", bytes, shared.fd));
+  return open(onDevice, shared, bytes, memory);
 }
 
-Status CudaTransport::open(bool onDevice, const UniqueFd &fd, size_t bytes,
-                           HalfMemory &memory) {
+Status CudaTransport::open(bool onDevice, const SharedHandle &shared,
+                           size_t bytes, HalfMemory &memory) {
   if (onDevice)
-    return SharedBuffer::import(device, fd, bytes, memory.device);
-  COLL_TRY(
-      MappedMemory::map(fd, 0, bytes, MappedMemory::ReadWrite, memory.host));
+    return SharedBuffer::import(device, shared, bytes, memory.device);
+  COLL_TRY(MappedMemory::map(shared.fd, 0, bytes, MappedMemory::ReadWrite,
+                             memory.host));
   return RegisteredMemory::create(
       device, {static_cast<std::byte *>(memory.host.get()), bytes},
       memory.registered);
@@ -98,11 +98,11 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
 
   // All that may fail comes first: then the channels are offered.
   bool onDevice = device.isReachableFrom(mark);
-  UniqueFd fd;
+  SharedHandle shared;
   HalfMemory memory;
   memories.reserve(memories.size() + 1);
   message.fds.reserve(1);
-  COLL_TRY(allocate(onDevice, bytes, fd, memory));
+  COLL_TRY(allocate(onDevice, bytes, shared, memory));
   DevicePtr base = memory.address();
   memories.push_back(std::move(memory));
   offered += bytes;
@@ -114,6 +114,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
     writer.write<uint32_t>(size);
   writer.write<uint32_t>(onDevice ? 0 : 1);
   writer.write<uint64_t>(bytes);
+  if (onDevice)
+    shared.write(writer);
   writer.write<uint32_t>(uint32_t(channels.size()));
   for (size_t i = 0; i != channels.size(); ++i) {
     writer.write<uint32_t>(channels[i]->id.isSender);
@@ -125,7 +127,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
     setEnd(*channels[i], base + offsets[i], !channels[i]->id.isSender, true);
     channels[i]->isOffered = true;
   }
-  message.fds.push_back(std::move(fd));
+  if (shared.fd.isValid())
+    message.fds.push_back(std::move(shared.fd));
   return Status::ok();
 }
 
@@ -138,7 +141,7 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
         .withPeer(peer);
   };
   WireReader reader(message.bytes);
-  if (reader.read<uint32_t>() != offerMagic || message.fds.size() != 1)
+  if (reader.read<uint32_t>() != offerMagic)
     return malformed("is of another kind: all ranks run on the host, or all on "
                      "devices");
   for (uint32_t size :
@@ -147,6 +150,12 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
       return malformed("has other ring sizes than this rank");
   uint32_t where = reader.read<uint32_t>();
   uint64_t bytes = reader.read<uint64_t>();
+  SharedHandle shared;
+  if (where == 0 ? !SharedHandle::read(reader, message.fds, shared)
+                 : message.fds.size() != 1)
+    return malformed("has no memory");
+  if (where != 0)
+    shared.fd = std::move(message.fds[0]);
   uint32_t count = reader.read<uint32_t>();
   uint64_t most =
       kMaxChannelsPerOffer * roundUp(ring.bytes, ringAlignment) + largestUnit;
@@ -155,12 +164,12 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
     return malformed("has sizes out of range");
   bool onDevice = where == 0;
   if (!onDevice)
-    COLL_TRY(checkSealedMemory(message.fds[0], bytes));
+    COLL_TRY(checkSealedMemory(shared.fd, bytes));
   ContextScope scope(device.driver(), device.context());
   COLL_TRY(scope.status());
   HalfMemory memory;
   memories.reserve(memories.size() + 1);
-  COLL_TRY(open(onDevice, message.fds[0], bytes, memory));
+  COLL_TRY(open(onDevice, shared, bytes, memory));
   DevicePtr base = memory.address();
   // Kept from here on, also on an error: some ends may already point into it.
   memories.push_back(std::move(memory));

@@ -5,7 +5,7 @@
 // one peer, and lies
 //
 //   on the device   where the peer's device can map it: exported as a
-//                   descriptor, imported and mapped by the peer
+//                   SharedHandle, imported and mapped by the peer
 //   on the host     where it cannot: a sealed memfd that both sides map and pin
 //
 //   receiver's half   ring line 128 B | coll_seq | small ring | bulk ring
@@ -16,15 +16,15 @@
 //
 // Offer on the wire: u32 magic, u32 sizes of the rings (slot bytes, slots,
 // small bytes, small slots), u32 where (0: device, 1: host), u64 bytes of the
-// memory, u32 channels, and per channel u32 (1: the offering rank sends), u32
-// tag, u64 offset of the half.
+// memory, its SharedHandle if on the device, u32 channels, and per channel u32
+// (1: the offering rank sends), u32 tag, u64 offset of the half.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDATRANSPORT_H
 #define COLL_RUNTIME_TRANSPORT_CUDA_CUDATRANSPORT_H
 
 #include "runtime/transport/Transport.h"
-#include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/transport/cuda/SharedHandle.h"
 
 #include <functional>
 
@@ -63,9 +63,9 @@ private:
     size_t small, slots, bytes;
   };
   void setEnd(Channel &channel, DevicePtr half, bool isRing, bool isOwn) const;
-  Status allocate(bool onDevice, size_t &bytes, UniqueFd &fd,
+  Status allocate(bool onDevice, size_t &bytes, SharedHandle &shared,
                   HalfMemory &memory);
-  Status open(bool onDevice, const UniqueFd &fd, size_t bytes,
+  Status open(bool onDevice, const SharedHandle &shared, size_t bytes,
               HalfMemory &memory);
 
   const CudaDevice &device;

@@ -46,8 +46,10 @@ Status CudaWindows::share(DevicePtr base, size_t bytes,
   writer.write<uint64_t>(exported.bytes);
   writer.write<uint64_t>(exported.offset);
   writer.write<uint64_t>(place ? *place + 1 : 0);
+  exported.shared.write(writer);
   COLL_TRY(comm.memory().share(reinterpret_cast<void *>(uintptr_t(base)), bytes,
-                               writer.bytes(), exported.fd.get(), window));
+                               writer.bytes(), exported.shared.fd.get(),
+                               window));
   if (window == 0)
     return Status::ok();
   Status status =
@@ -72,7 +74,7 @@ Status CudaWindows::allocate(size_t bytes, void **result) {
   COLL_TRY(scope.status());
   DeviceAllocation made;
   Exported exported;
-  COLL_TRY(SharedBuffer::create(device, bytes, &exported.fd, made.memory,
+  COLL_TRY(SharedBuffer::create(device, bytes, exported.shared, made.memory,
                                 multicast.granularity()));
   exported.bytes = made.memory.size();
   made.place = multicast.bind(made.memory.allocation(), exported.bytes);
@@ -130,12 +132,11 @@ std::string CudaWindows::exportRange(DevicePtr begin, size_t bytes,
   if (driver.memRetain(&handle, reinterpret_cast<void *>(uintptr_t(base))) !=
       success)
     return "it is not from cuMemCreate";
-  int fd = -1;
-  Result exported = driver.memExport(&fd, handle, handlePosixFd, 0);
+  Status exported = SharedHandle::of(device, handle, result.shared);
   (void)driver.memRelease(handle);
-  if (exported != success)
-    return "it was not made to be exported as a descriptor";
-  result.fd.reset(fd);
+  if (!exported.isOk())
+    return "it was not made to be exported as a descriptor" +
+           std::string(device.hasFabric() ? ", or by a fabric handle" : "");
   result.bytes = size;
   result.offset = begin - base;
   return "";
@@ -199,7 +200,9 @@ Status CudaWindows::addWindow(int peer, uint64_t window, Message message) {
   uint64_t whole = reader.read<uint64_t>();
   uint64_t offset = reader.read<uint64_t>();
   uint64_t place = reader.read<uint64_t>();
-  if (!reader.finish() || message.fds.size() != 1 || window == 0 ||
+  SharedHandle shared;
+  bool isShared = SharedHandle::read(reader, message.fds, shared);
+  if (!isShared || !reader.finish() || window == 0 ||
       window >= COLL_MAX_WINDOWS || bytes == 0 || whole > mostBytes ||
       offset > whole || bytes > whole - offset ||
       mappings.count({peer, window}))
@@ -211,7 +214,10 @@ Status CudaWindows::addWindow(int peer, uint64_t window, Message message) {
   ContextScope scope(device.driver(), device.context());
   COLL_TRY(scope.status());
   SharedBuffer mapping;
-  COLL_TRY(SharedBuffer::import(device, message.fds[0], whole, mapping));
+  COLL_TRY(SharedBuffer::import(device, shared, whole, mapping));
+  comm.info("rank %d's window %llu is mapped by a %s", peer,
+            (unsigned long long)window,
+            mapping.isByFabric() ? "fabric handle" : "descriptor");
   // Kernels look here only after the peer has had the answer to this.
   COLL_TRY(show(
       peer, window,

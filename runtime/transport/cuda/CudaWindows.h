@@ -3,9 +3,9 @@
 //
 // What UserMemory and PeerWindows are for hosts.  coll_mem_alloc gives memory
 // that is exported; coll_register takes device memory of the application, which
-// can be exported if it was made for that (cuMemCreate with POSIX handles). The
-// allocation goes to every peer, whose monitor imports and maps it on its own
-// device and answers.
+// can be exported if it was made for that (cuMemCreate with POSIX or fabric
+// handles).  The allocation goes to every peer, whose monitor imports and maps
+// it on its own device and answers.
 //
 // Kernels look windows up in a table in device memory.  The monitor and the
 // launching thread write it, on a stream of its own: a launch that is running
@@ -13,7 +13,7 @@
 //
 // Offer on the wire: u64 bytes of the window, u64 bytes of the allocation, u64
 // where in it the window begins, u64 one more than where the window stands in
-// the multicast arena (0: nowhere).
+// the multicast arena (0: nowhere), and the allocation's SharedHandle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDAWINDOWS_H
@@ -63,7 +63,7 @@ private:
   };
   /// An allocation of the driver, and where in it a window lies.
   struct Exported {
-    UniqueFd fd;
+    SharedHandle shared;
     uint64_t bytes = 0, offset = 0;
   };
   Status share(DevicePtr base, size_t bytes, const Exported &exported,

@@ -3,6 +3,7 @@
 
 #include "HandDevice.h"
 #include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/transport/cuda/SharedHandle.h"
 
 using namespace coll;
 using namespace coll::test;
@@ -39,24 +40,32 @@ TEST(CudaDriver, DevicesAreChecked) {
   expectContains(status.text(), "there is no CUDA device 7");
 }
 
-TEST(CudaDriver, MemoryIsSharedByDescriptor) {
+TEST(CudaDriver, MemoryIsSharedByHandles) {
   std::unique_ptr<cuda::CudaDevice> device;
   ASSERT_TRUE(cuda::CudaDevice::open(0, 0, device).isOk());
   cuda::ContextScope scope(device->driver(), device->context());
-  {
+  for (bool byFabric : {true, false}) {
     cuda::SharedBuffer own, imported;
-    UniqueFd fd;
-    ASSERT_TRUE(cuda::SharedBuffer::create(*device, 1000, &fd, own).isOk());
+    cuda::SharedHandle shared;
+    ASSERT_TRUE(cuda::SharedBuffer::create(*device, 1000, shared, own).isOk());
+    ASSERT_TRUE(shared.fabric);
+    if (!byFabric)
+      shared.fabric.reset();
     ASSERT_TRUE(
-        cuda::SharedBuffer::import(*device, fd, own.size(), imported).isOk());
+        cuda::SharedBuffer::import(*device, shared, own.size(), imported)
+            .isOk());
+    EXPECT_EQ(imported.isByFabric(), byFabric);
     EXPECT_NE(own.address(), imported.address());
     uint64_t word = 0x1122334455667788, seen = 0;
     ASSERT_TRUE(device->upload(own.address() + 8, &word, sizeof word).isOk());
     seen = *reinterpret_cast<uint64_t *>(uintptr_t(imported.address()) + 8);
     EXPECT_EQ(seen, word);
     // Not what was exported.
-    UniqueFd other;
-    ASSERT_TRUE(createSealedMemory("other", 100, other).isOk());
+    UniqueFd sealed;
+    ASSERT_TRUE(createSealedMemory("other", 100, sealed).isOk());
+    cuda::SharedHandle other;
+    other.fabric = cuda::FabricHandle();
+    other.setFd(sealed.release());
     cuda::SharedBuffer none;
     EXPECT_FALSE(
         cuda::SharedBuffer::import(*device, other, own.size(), none).isOk());

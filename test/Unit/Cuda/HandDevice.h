@@ -12,6 +12,7 @@ extern "C" {
 void standinFail(const char *name, uint64_t skip, int result);
 uint64_t standinCalls();
 void standinSetPeers(int hasPeers);
+void standinSetFabric(int fabric);
 void standinClearSticky();
 int standinLeaks(int print);
 }
