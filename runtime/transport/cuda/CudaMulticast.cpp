@@ -11,7 +11,14 @@ namespace coll::cuda {
 
 /// Of the control mesh; channels have the first one.
 static constexpr uint16_t multicastKind = kFirstLaneKind + 1;
-enum : uint64_t { AbilityPhase, ObjectPhase, AddedPhase, VerdictPhase };
+enum : uint64_t {
+  AbilityPhase,
+  ObjectPhase,
+  AddedPhase,
+  VerdictPhase,
+  MappedPhase,
+  EndPhase
+};
 static constexpr size_t longestReason = 500;
 /// More than any device has.
 static constexpr size_t largestUnit = size_t(1) << 34;
@@ -55,33 +62,32 @@ bool CudaMulticast::importObject(const SharedHandle &shared) {
   return driver.multicastAddDevice(object, device.number()) == success;
 }
 
-/// When all devices are in the object, or there is none.
-void CudaMulticast::finish(const std::string &whyNot) {
+/// When all devices are in the object. "": done; else why not.
+std::string CudaMulticast::mapObject() {
   const Driver &driver = device.driver();
-  std::string reason = whyNot;
-  if (reason.empty() &&
-      driver.addressReserve(&base, bytes, unit, 0, 0) != success) {
+  if (driver.addressReserve(&base, bytes, unit, 0, 0) != success) {
     base = 0;
-    reason = "no addresses on this rank";
+    return format("rank %d has no addresses", comm.rank());
   }
-  if (reason.empty()) {
-    AccessDesc access = {{locationDevice, device.number()}, accessReadWrite};
-    bool isMapped = driver.memMap(base, bytes, 0, object, 0) == success;
-    if (!isMapped || driver.memSetAccess(base, bytes, &access, 1) != success) {
-      if (isMapped)
-        (void)driver.memUnmap(base, bytes);
-      (void)driver.addressFree(base, bytes);
-      base = 0;
-      reason = "this rank cannot map the object";
-    }
-  }
-  if (reason.empty()) {
+  AccessDesc access = {{locationDevice, device.number()}, accessReadWrite};
+  bool isMapped = driver.memMap(base, bytes, 0, object, 0) == success;
+  if (isMapped && driver.memSetAccess(base, bytes, &access, 1) == success)
+    return "";
+  if (isMapped)
+    (void)driver.memUnmap(base, bytes);
+  (void)driver.addressFree(base, bytes);
+  base = 0;
+  return format("rank %d cannot map the object", comm.rank());
+}
+
+void CudaMulticast::finish(const std::string &whyNot) {
+  if (whyNot.empty()) {
     comm.info("multicast over %d devices for %zu MiB of coll_mem_alloc",
               comm.size(), bytes >> 20);
     return;
   }
   drop();
-  comm.info("no multicast: %s", reason.c_str());
+  comm.info("no multicast: %s", whyNot.c_str());
 }
 
 void CudaMulticast::drop() noexcept {
@@ -153,16 +159,26 @@ Status CudaMulticast::meetAsRoot(bool can) {
   if (whyNot.empty())
     whyNot = makeObject(unit, shared);
   COLL_TRY(tellAll(ObjectPhase, whyNot, &shared));
-  for (int peer = 1; whyNot.empty() && peer != comm.size(); ++peer) {
-    COLL_TRY(comm.control().receive(peer, multicastKind, AddedPhase,
-                                    comm.initDeadline(), message));
-    if (message.bytes.size() != 1)
-      return malformed(peer);
-    if (message.bytes[0] != std::byte{1} && whyNot.empty())
-      whyNot = format("rank %d's device cannot be added", peer);
-  }
-  if (object)
+  auto hear = [&](uint64_t phase, const char *what) -> Status {
+    for (int peer = 1; peer != comm.size(); ++peer) {
+      COLL_TRY(comm.control().receive(peer, multicastKind, phase,
+                                      comm.initDeadline(), message));
+      if (message.bytes.size() != 1)
+        return malformed(peer);
+      if (message.bytes[0] != std::byte{1} && whyNot.empty())
+        whyNot = format("rank %d %s", peer, what);
+    }
+    return Status::ok();
+  };
+  if (whyNot.empty()) {
+    COLL_TRY(hear(AddedPhase, "cannot add its device"));
     COLL_TRY(tellAll(VerdictPhase, whyNot, nullptr));
+    if (whyNot.empty()) {
+      whyNot = mapObject();
+      COLL_TRY(hear(MappedPhase, "cannot map the object"));
+      COLL_TRY(tellAll(EndPhase, whyNot, nullptr));
+    }
+  }
   finish(whyNot);
   return Status::ok();
 }
@@ -197,6 +213,12 @@ Status CudaMulticast::meetAsGuest(bool can) {
     COLL_TRY(control.send(0, multicastKind, AddedPhase, {&isAdded, 1}, {},
                           comm.initDeadline()));
     COLL_TRY(take(VerdictPhase, whyNot));
+    if (whyNot.empty()) {
+      std::byte isMapped{mapObject().empty()};
+      COLL_TRY(control.send(0, multicastKind, MappedPhase, {&isMapped, 1}, {},
+                            comm.initDeadline()));
+      COLL_TRY(take(EndPhase, whyNot));
+    }
   }
   finish(whyNot);
   return Status::ok();

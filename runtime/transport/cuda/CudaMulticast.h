@@ -16,6 +16,9 @@
 //                     object's SharedHandle
 //   rank r   to 0     u8 its device is in it
 //   rank 0   to all   string why not
+//   rank r   to 0     u8 it has mapped the object
+//   rank 0   to all   string why not: so nobody offers memory to a rank that
+//                     does not know yet where its arena is
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDAMULTICAST_H
@@ -72,6 +75,7 @@ private:
   Status meetAsGuest(bool can);
   std::string makeObject(size_t granularity, SharedHandle &shared);
   bool importObject(const SharedHandle &shared);
+  std::string mapObject();
   void finish(const std::string &whyNot);
   Status tellAll(uint64_t phase, const std::string &whyNot,
                  const SharedHandle *object);
