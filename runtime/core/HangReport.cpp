@@ -155,8 +155,8 @@ static RankView lookAt(const Board &board, uint64_t launch) {
     if (board.readPosition(block, position) == Board::Read::Ok)
       view.waits.push_back({block, position});
   }
-  if (view.finished >= launch)
-    view.standing = Standing::Through;
+  if (view.finished >= launch && view.waits.empty())
+    view.standing = Standing::Through; // else in a replay of a device's graph
   else if (view.entered < launch && view.finished == view.entered &&
            view.waits.empty())
     view.standing = Standing::Before;

@@ -262,7 +262,7 @@ Status CudaLane::startKernel(const Member &member, Parameters &parameters) {
                                        checked.stream, list, nullptr),
                    "cannot launch plan '%s' on device %d",
                    member.plan().plan().name, device->number()));
-  watch.look(member);
+  watch.look(member, checked.isCaptured);
   Status status = copyStaged(/*toDevice=*/false, checked.stream);
   if (status.isOk())
     status = driver.check(

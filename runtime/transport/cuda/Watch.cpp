@@ -33,11 +33,15 @@ void Watch::stop() noexcept {
     thread.join();
 }
 
-void Watch::look(const Member &launched) {
+void Watch::look(const Member &launched, bool isCaptured) {
   std::lock_guard lock(mutex);
   bool isFirst = member == nullptr;
-  member = &launched;
-  isBusy.store(true, std::memory_order_relaxed);
+  if (isCaptured)
+    captured = {&launched, lane.comm().board().entered()};
+  if (isFirst || !isCaptured)
+    member = &launched;
+  if (!isCaptured)
+    isBusy.store(true, std::memory_order_relaxed);
   if (isFirst)
     changed.notify_all();
 }
@@ -49,7 +53,7 @@ void Watch::run() {
     Communicator &comm = lane.comm();
     Status status = catchNoMemory([&]() -> Status {
       uint64_t now = monotonicNs();
-      for (uint32_t block = 0; block != member->blocks(); ++block)
+      for (uint32_t block = 0; block != running().blocks(); ++block)
         COLL_TRY(check(block, now));
       return Status::ok();
     });
@@ -64,8 +68,18 @@ void Watch::run() {
 }
 
 StepText Watch::textOf(uint64_t progress) const {
-  return describeStep(member->plan().plan(), member->rankClass(),
-                      member->words(), stepOf(progress));
+  const Member &of = running();
+  return describeStep(of.plan().plan(), of.rankClass(), of.words(),
+                      stepOf(progress));
+}
+
+/// Behind an error's text.
+std::string Watch::replayText() const {
+  return isReplay() ? format("\nin a replay of a graph that holds launch %llu, "
+                             "of plan '%s'",
+                             (unsigned long long)captured.launch,
+                             captured.member->plan().plan().name)
+                    : "";
 }
 
 Status Watch::check(uint32_t block, uint64_t now) {
@@ -82,7 +96,7 @@ Status Watch::checkWait(uint32_t block, const coll_block &line, uint64_t now) {
   uint64_t have = __atomic_load_n(&line.have, __ATOMIC_RELAXED);
   uint64_t since = __atomic_load_n(&line.wait_since, __ATOMIC_RELAXED);
   uint32_t state = stateOf(progress);
-  bool isWaiting = isBusy.load(std::memory_order_relaxed) &&
+  bool isWaiting = (isBusy.load(std::memory_order_relaxed) || isReplay()) &&
                    state >= COLL_STATE_WAIT_DATA &&
                    state <= COLL_STATE_WAIT_BLOCK;
   if (!isWaiting || last.progress != progress || last.want != want ||
@@ -100,7 +114,7 @@ Status Watch::checkWait(uint32_t block, const coll_block &line, uint64_t now) {
   StepText step = textOf(progress);
   if (!last.isShown) {
     Position position;
-    position.launch = comm.board().entered();
+    position.launch = isReplay() ? captured.launch : comm.board().entered();
     position.sinceNs = last.firstNs;
     position.state = state;
     position.peer = isForPeer ? peerOf(progress) : -1;
@@ -144,7 +158,11 @@ Status Watch::reasonOf(const coll_block &line, uint32_t result) const {
                "a message of rank %d belongs to another launch (signature "
                "%llx, expected %llx)\n%s",
                peer, (unsigned long long)have, (unsigned long long)want,
-               comm.describeLaunches(comm.board().entered(), peer).c_str())
+               (comm.describeLaunches(isReplay() ? captured.launch
+                                                 : comm.board().entered(),
+                                      peer) +
+                replayText())
+                   .c_str())
         .withPeer(peer)
         .withWhere(step.where);
   case COLL_OVERLAP:
@@ -152,16 +170,16 @@ Status Watch::reasonOf(const coll_block &line, uint32_t result) const {
                          "two launches of plan '%s' run at a time: a graph and "
                          "other launches on its communicator come one after "
                          "another",
-                         member->plan().plan().name);
+                         running().plan().plan().name);
   case COLL_TIMEOUT:
     return Status::error(COLL_TIMEOUT, "rank %d has waited too long: %s\n%s",
                          comm.rank(), step.what.c_str(),
-                         comm.hangReport().c_str())
+                         (comm.hangReport() + replayText()).c_str())
         .withPeer(stateOf(progress) == COLL_STATE_WAIT_BLOCK ? -1 : peer)
         .withWhere(step.where);
   default:
     return Status::error(COLL_SYSTEM, "a block of plan '%s' has left with %u",
-                         member->plan().plan().name, result);
+                         running().plan().plan().name, result);
   }
 }
 

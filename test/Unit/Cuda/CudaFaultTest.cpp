@@ -3,6 +3,7 @@
 
 #include "HandDevice.h"
 
+#include <barrier>
 #include <csignal>
 #include <unistd.h>
 
@@ -80,6 +81,82 @@ TEST(CudaFault, AbortReleasesBlocks) {
     expectContains(errorOf(comm).text, "enough");
   });
   EXPECT_EQ(standinLeaks(1), 0);
+}
+
+namespace {
+/// Two ranks with a graph of a launch of `plan`, and a launch of `other` behind
+/// it; then only rank 0 replays the graph.
+void replayAlone(const HandPlan &plan, const HandPlan &other,
+                 const std::function<void(int, coll_comm *)> &then,
+                 uint64_t deadlineMs) {
+  std::barrier<> together(2);
+  onDevices(
+      2,
+      [&](int rank, coll_comm *comm) {
+        checkAllreduce(plan.plan(), rank, comm, 8); // connects
+        Application application;
+        cuda::Stream stream = application.stream();
+        DeviceArray values(comm, stream, inputOf(rank, 100));
+        Call call;
+        call.in(values.get()).out(values.get()).count(100);
+        cuda::Graph graph = nullptr;
+        cuda::GraphExec exec = nullptr;
+        ASSERT_EQ(calls::cuStreamBeginCapture_v2(stream, cuda::captureGlobal),
+                  cuda::success);
+        EXPECT_EQ(coll_launch(&plan.plan(), call, comm, stream), COLL_OK);
+        ASSERT_EQ(calls::cuStreamEndCapture(stream, &graph), cuda::success);
+        ASSERT_EQ(calls::cuGraphInstantiateWithFlags(&exec, graph, 0),
+                  cuda::success);
+        checkAllreduce(other.plan(), rank, comm, 8);
+        together.arrive_and_wait();
+        if (rank == 0) {
+          EXPECT_EQ(calls::cuGraphLaunch(exec, stream), cuda::success);
+        }
+        then(rank, comm);
+        EXPECT_EQ(calls::cuStreamSynchronize(stream), cuda::success);
+        EXPECT_EQ(calls::cuGraphExecDestroy(exec), cuda::success);
+        EXPECT_EQ(calls::cuGraphDestroy(graph), cuda::success);
+        together.arrive_and_wait();
+      },
+      deadlineMs);
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+} // namespace
+
+TEST(CudaFault, AReplayThatWaitsIsReported) {
+  HandPlan plan({ringAllreduce(2)}), other({ringAllreduce(2, 3)});
+  addDeviceKernels(plan);
+  addDeviceKernels(other);
+  plan.change().name = "in_the_graph";
+  replayAlone(
+      plan, other,
+      [](int, coll_comm *comm) {
+        coll_error error = awaitError(comm);
+        EXPECT_EQ(error.status, COLL_TIMEOUT);
+        EXPECT_EQ(error.rank, 0);
+        EXPECT_EQ(error.peer, 1);
+        expectContains(error.text, "rank 0 has waited too long");
+        expectContains(error.text, "rank 0 waits for rank 1 in hand.coll:");
+        expectContains(error.text, "in a replay of a graph that holds launch "
+                                   "2, of plan 'in_the_graph'");
+      },
+      1'000);
+}
+
+TEST(CudaFault, AbortEndsAReplay) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  replayAlone(
+      plan, plan,
+      [](int rank, coll_comm *comm) {
+        if (rank == 1) {
+          sleepMs(50);
+          coll_comm_abort(comm, "enough");
+        }
+        EXPECT_EQ(awaitError(comm).status, COLL_ABORTED);
+        expectContains(errorOf(comm).text, "enough");
+      },
+      60'000);
 }
 
 TEST(CudaFault, AKilledRankIsSeen) {
