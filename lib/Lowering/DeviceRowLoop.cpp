@@ -336,6 +336,16 @@ unsigned rowCells(const StepShape &shape,
   return 2 * most * (threads / warpLanes) * groups;
 }
 
+/// Pointers anew from shared memory, in every pass. Loaded once for all rows,
+/// each becomes several that every row moves on (of every pass and loop one of
+/// every source): more registers than a thread has.
+static void reloadPointers(Builder &b, SmallVector<Value> &pointers) {
+  for (Value &pointer : pointers)
+    if (auto load =
+            pointer ? pointer.getDefiningOp<LLVM::LoadOp>() : LLVM::LoadOp())
+      pointer = cast<LLVM::LoadOp>(b.clone(*load)).getResult();
+}
+
 void emitDeviceRowLoops(Builder &b, const StepShape &shape,
                         const Variant &variant,
                         const std::vector<Function> &functions,
@@ -365,6 +375,10 @@ void emitDeviceRowLoops(Builder &b, const StepShape &shape,
     auto ifOp = scf::IfOp::create(b, isMine, false);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(ifOp.thenBlock());
+    TileOperands anew = operands;
+    reloadPointers(b, anew.sources);
+    reloadPointers(b, anew.sinks);
+    own = operandsOfRow(b, shape, variant, anew, row);
     code();
   };
   for (unsigned pass = 0; pass < plan.passes; ++pass) {
