@@ -46,6 +46,8 @@ struct Control::State {
 
   int rank = 0;
   std::vector<Peer> peers;
+  size_t numPresent = 0; ///< of the peers; under mutex once the monitor runs
+  size_t receivers = 0;  ///< threads that wait for a message; under mutex
   ControlEvents events;
   UniqueFd epoll, wake;
   std::atomic<bool> stopping{false};
@@ -82,12 +84,20 @@ Status Control::State::watch(int fd, int peer, Source source) {
   return Status::ok();
 }
 
+/// Who waits for goodbyes is woken by the last one: with many ranks the others
+/// would cost more than all else at the end.
 void Control::State::setState(int peer, PeerState newState) {
+  bool isAwaited = false;
   {
     std::lock_guard lock(mutex);
-    peers[size_t(peer)].state.store(newState, std::memory_order_release);
+    numPresent -=
+        peers[size_t(peer)].state.exchange(
+            newState, std::memory_order_acq_rel) == PeerState::Present;
+    isAwaited =
+        newState == PeerState::Lost || numPresent == 0 || receivers != 0;
   }
-  changed.notify_all();
+  if (isAwaited)
+    changed.notify_all();
 }
 
 /// Stops watching a peer.  Its descriptors stay open: others may be sending.
@@ -220,6 +230,7 @@ Status Control::create(int rank, std::vector<PeerLink> links,
   state->rank = rank;
   state->events = std::move(events);
   state->peers = std::vector<State::Peer>(links.size());
+  state->numPresent = links.size() - 1;
   for (size_t i = 0; i != links.size(); ++i)
     state->peers[i].link = std::move(links[i]);
   state->epoll.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -324,7 +335,9 @@ Status Control::receive(int peer, uint16_t kind, uint64_t key,
     if (deadline.hasPassed())
       return Status::error(COLL_TIMEOUT, "no message from rank %d", peer)
           .withPeer(peer);
+    ++state->receivers;
     state->waitUntil(lock, deadline);
+    --state->receivers;
   }
 }
 
@@ -355,6 +368,11 @@ Status Control::exchangeGoodbyes(Deadline deadline) {
   while (true) {
     if (const Error *error = state->interruption.load())
       return Status::fromError(*error);
+    // A lost peer is an interruption that is on its way.
+    if (state->numPresent != 0 && !deadline.hasPassed()) {
+      state->waitUntil(lock, deadline);
+      continue;
+    }
     std::vector<int> present;
     for (int peer = 0; peer != int(state->peers.size()); ++peer)
       if (peer != state->rank && peerState(peer) != PeerState::Left)

@@ -5,22 +5,39 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <climits>
 #include <csignal>
 #include <cstring>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace coll;
 
+/// Between processes, so not std::atomic's own.
+static void sleepOn(std::atomic<uint32_t> &word, uint32_t value, unsigned ms) {
+  timespec patience = {0, long(ms) * 1'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &patience, nullptr, 0);
+}
+static void wakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// Many more ranks than processors would keep these busy by asking, so after a
+/// while each is woken once; now and then it looks whether the job has failed.
 bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed,
                          const std::function<void()> &idle) {
+  constexpr uint32_t few = 16, yields = 1000;
+  constexpr unsigned idleMs = 1, patienceMs = 50;
   uint32_t mine = generation.load();
   if (arrived.fetch_add(1) + 1 == members) {
     arrived.store(0);
     generation.fetch_add(1);
+    wakeAll(generation);
     return failed.load() == 0;
   }
   for (uint64_t polls = 0; generation.load() == mine; ++polls) {
@@ -28,7 +45,10 @@ bool SharedBarrier::wait(uint32_t members, std::atomic<uint32_t> &failed,
       return false;
     if (idle)
       idle();
-    polls < 1000 ? sched_yield() : usleep(200);
+    if (members <= few && polls < yields)
+      sched_yield();
+    else
+      sleepOn(generation, mine, idle ? idleMs : patienceMs);
   }
   return failed.load() == 0;
 }
@@ -133,15 +153,16 @@ bool Job::start() {
   return true;
 }
 
-/// Looks whether a rank has ended.
+/// Looks whether a rank has ended: one question for all.
 void Job::watch() {
-  for (Rank r = 0; r < children.size(); ++r) {
-    int status;
-    if (children[r] <= 0 ||
-        waitpid(children[r], &status, WNOHANG) != children[r])
+  int status;
+  for (pid_t pid;
+       !children.empty() && (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    auto child = llvm::find(children, pid);
+    if (child == children.end())
       continue;
-    children[r] = 0;
-    noteEnd(r, status);
+    *child = 0;
+    noteEnd(Rank(child - children.begin()), status);
   }
   for (Rank r = 0; r < threads.size(); ++r) {
     RankThread &thread = *threads[r];
