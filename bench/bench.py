@@ -13,6 +13,7 @@ busy machine the minimum is what repeats.  Exit status 1 if a bound is exceeded.
 import argparse
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import compare
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "bin"
+LIBRARY = ROOT / "lib" / "Library"
 RING = str(ROOT / "examples" / "ring.coll")
 REPEATS = 3
 MIB = 1 << 20
@@ -41,6 +43,15 @@ COMPILE = [
     ("check the ring at 4096 ranks", [RING, "--check", "--ranks", "4096"], 0.5, 256, None),
     ("check the ring at 65536 ranks", [RING, "--check", "--ranks", "65536"], 2.0, 512, None),
 ]
+# Device code of f32 and bf16, with the assembler, a chip at a time: CPU seconds a kernel.
+DEVICE = [
+    ("ring", [RING, "--ranks", "8"]),
+    ("double tree", [str(LIBRARY / "tree.coll") + ":allreduce_double_tree", "--ranks", "8"]),
+    ("hierarchical", [str(LIBRARY / "hier.coll") + ":allreduce_hier", "--ranks", "2,4"]),
+    ("two-shot", [str(LIBRARY / "nvls.coll") + ":allreduce_two_shot", "--ranks", "8"]),
+]
+CHIPS = (80, 90, 100)
+KERNEL_BOUND = 1.0
 RUN_RANKS = (2, 4, 8)
 
 
@@ -88,6 +99,35 @@ def benchCompile(folder):
     return good
 
 
+def kernelsOf(cubin):
+    """How many kernels a cubin has, by the sections of their code."""
+    names = set(re.findall(rb"\0\.text\.(\w+_kernel_\w+)(?=\0)", cubin.read_bytes()))
+    return len(names)
+
+
+def benchDevice(folder):
+    """Prints what a kernel costs, by schedule and chip; True if all kept the bound."""
+    good = True
+    print("\n%-34s %s" % ("colc --emit=cubin, f32 and bf16 sum", "CPU of a kernel"))
+    for what, arguments in DEVICE:
+        for chip in CHIPS:
+            output = pathlib.Path(folder) / "plan.cubin"
+            command = [str(BIN / "colc")] + arguments + [
+                "--dtypes=f32,bf16", "--ops=sum", "--target=cuda:sm_%d" % chip, "--emit=cubin",
+                "-o", str(output)]
+            runs = [measure(command) for _ in range(REPEATS)]
+            if any(run[0] for run in runs) or not output.exists():
+                print("%-34s FAILED: %s" % (what, " ".join(command)))
+                good = False
+                continue
+            kernels = kernelsOf(output)
+            text, over = cell(min(run[1] for run in runs) / kernels, KERNEL_BOUND, "s")
+            print("%-34s %s of %d kernels" % ("%s, sm_%d" % (what, chip), text, kernels), flush=True)
+            good = good and not over
+            output.unlink()
+    return good
+
+
 def benchRun():
     """coll-run's own tables, one per rank count; True if all were right."""
     good = True
@@ -120,6 +160,7 @@ def main():
     if both or options.compile:
         with tempfile.TemporaryDirectory() as folder:
             good = benchCompile(folder)
+            good = benchDevice(folder) and good
     if both or options.run:
         good = benchRun() and good
     return 0 if good else 1

@@ -3,6 +3,7 @@
 
 #include "lib/Driver/Plans.h"
 #include "lib/Analysis/RankClassCheck.h"
+#include "lib/Lowering/Machine.h"
 #include "lib/Lowering/StepShape.h"
 #include "lib/Support/Slugs.h"
 
@@ -52,7 +53,7 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
   auto ask = [&](const auto &mapping, bool isForAll) {
     if (mapping.protocol != "ll" || !isForDevices || !isForAll)
       asked.insert(mapping.protocol);
-    if (mapping.threads && !isForDevices)
+    if (mapping.threads > (isForDevices ? lowering::kMostDeviceThreads : 0))
       asked.insert("threads");
   };
   for (const Instance &instance : instances)
@@ -83,7 +84,9 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
     add("multimem", "loads and sends to each rank");
   if (isDirectInSlots(instances))
     add("direct", "slots");
-  add("threads", "one thread for each block");
+  add("threads", isForDevices ? std::to_string(lowering::kMostDeviceThreads) +
+                                    ", so that registers suffice"
+                              : "one thread for each block");
   add("store", "storing tmps where steps need it");
   if (!text.empty())
     session.diags

@@ -28,9 +28,10 @@ namespace {
 class KernelEmitter {
 public:
   KernelEmitter(ModuleOp module, const Machine &machine,
-                const Primitives &primitives, bool mayGoDirect)
+                const Primitives &primitives, Protocol protocol,
+                bool mayGoDirect)
       : b(module.getContext()), module(module), machine(machine),
-        primitives(primitives), mayGoDirect(mayGoDirect) {}
+        primitives(primitives), protocol(protocol), mayGoDirect(mayGoDirect) {}
   void build(StringRef name, ArrayRef<func::FuncOp> steps, Isa isa);
 
 private:
@@ -54,6 +55,7 @@ private:
   ModuleOp module;
   const Machine &machine;
   const Primitives &primitives;
+  const Protocol protocol;
   const bool mayGoDirect; // some message of the plan
   Value firstRound;       // of the launch: devices count on from the last
   Value args, block, inst, programBlocks, instance, words, entry, firstStep,
@@ -209,10 +211,13 @@ void KernelEmitter::forDirectEnds(
       b.zext(b.load(b.i32(), b.at(firstStep, b.cst(uint64_t(-4))), 4), b.i64());
   Value before =
       b.at(firstStep, b.mul(b.add(numRecvs, b.cst(2)), b.cst(uint64_t(-4))));
-  Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-  Value isSmall =
-      b.ne(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())), b.cst(0, b.i32()));
-  Value count = b.select(isSmall, b.cst(0), word(before, 0));
+  Value count = word(before, 0);
+  if (protocol == Protocol::Any) {
+    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
+    Value isSmall =
+        b.ne(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())), b.cst(0, b.i32()));
+    count = b.select(isSmall, b.cst(0), count);
+  }
   Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),
         *after = b.newBlock();
   b.branch(head, ValueRange{b.cst(0)});
@@ -368,14 +373,24 @@ public:
         machine(request.device ? makeDeviceMachine(module, *request.device)
                                : makeHostMachine()),
         primitives(module, *machine), shapes(shapes), functions(functions),
-        request(request) {}
+        request(request) {
+    if (request.hasPackets(shapes))
+      packetPrimitives = primitives.forPackets(module, *machine);
+  }
+  /// One kernel; of devices, one for each protocol.
   void add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat);
 
 private:
+  void addKernel(std::vector<KernelInfo> &kernels, const Variant &variant,
+                 bool anyFormat);
   func::FuncOp stepFunction(unsigned shape, Variant variant);
+  const Primitives &primitivesFor(Protocol protocol) const {
+    return protocol == Protocol::Packets ? *packetPrimitives : primitives;
+  }
   ModuleOp module;
   std::unique_ptr<Machine> machine;
   Primitives primitives;
+  std::optional<Primitives> packetPrimitives;
   const std::vector<StepShape> &shapes;
   const std::vector<Function> &functions;
   const KernelRequest &request;
@@ -394,10 +409,15 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
   if (!variant.move && variant.op != ReduceOp::None)
     name += std::string("_") + nameOf(variant.op);
   name += std::string("_") + nameOf(variant.isa);
+  // Steps without messages are the same in all launches.
+  if (variant.protocol == Protocol::Packets && !shapes[shape].hasChannel())
+    variant.protocol = Protocol::Slots;
+  if (variant.protocol == Protocol::Packets)
+    name += "_ll";
   func::FuncOp &fn = built[name];
   if (!fn) {
-    fn = buildStepFunction(module, *machine, primitives, name, shapes[shape],
-                           variant, functions);
+    fn = buildStepFunction(module, *machine, primitivesFor(variant.protocol),
+                           name, shapes[shape], variant, functions);
     fn->setAttr("coll.isa",
                 StringAttr::get(module.getContext(), nameOf(variant.isa)));
   }
@@ -406,9 +426,19 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
 
 void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
                          bool anyFormat) {
-  SmallVector<func::FuncOp> steps;
   variant.inBlocks = request.inBlocks;
   variant.hasFp8 = request.device && request.device->chip >= 89;
+  variant.protocol = request.device ? Protocol::Slots : Protocol::Any;
+  addKernel(kernels, variant, anyFormat);
+  if (!packetPrimitives)
+    return;
+  variant.protocol = Protocol::Packets;
+  addKernel(kernels, variant, anyFormat);
+}
+
+void RequestBuilder::addKernel(std::vector<KernelInfo> &kernels,
+                               const Variant &variant, bool anyFormat) {
+  SmallVector<func::FuncOp> steps;
   for (unsigned i = 0; i < shapes.size(); ++i)
     steps.push_back(stepFunction(i, variant));
   std::string symbol =
@@ -416,13 +446,20 @@ void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
   if (variant.op != ReduceOp::None)
     symbol += std::string("_") + nameOf(variant.op);
   symbol += std::string("_") + nameOf(variant.isa);
-  bool mayGoDirect = llvm::any_of(
-      shapes, [](const StepShape &shape) { return shape.hasDirect(); });
-  KernelEmitter(module, *machine, primitives, mayGoDirect)
+  bool hasPackets = variant.protocol == Protocol::Packets;
+  if (hasPackets)
+    symbol += "_ll";
+  bool mayGoDirect =
+      !hasPackets && llvm::any_of(shapes, [](const StepShape &shape) {
+        return shape.hasDirect();
+      });
+  KernelEmitter(module, *machine, primitivesFor(variant.protocol),
+                variant.protocol, mayGoDirect)
       .build(symbol, steps, variant.isa);
   kernels.push_back(
       {anyFormat ? kAnyFormat : static_cast<uint8_t>(variant.dtype),
-       static_cast<uint8_t>(variant.op), variant.isa, symbol});
+       static_cast<uint8_t>(variant.op), variant.isa, variant.protocol,
+       symbol});
 }
 
 KernelModule buildKernels(MLIRContext *context,

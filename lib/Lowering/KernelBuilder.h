@@ -1,10 +1,10 @@
 //===- KernelBuilder.h - The kernels of a plan ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One kernel per (dtype, op, instruction set): it walks its block's steps, once
-// per round, and calls the function of each step's shape, which the optimizer
-// inlines where it pays. Functions of shapes that only move bytes are shared by
-// all dtypes and ops.
+// One kernel per (dtype, op, instruction set), of devices per (dtype, op,
+// protocol): it walks its block's steps, once per round, and calls the function
+// of each step's shape, which the optimizer inlines where it pays. Functions of
+// shapes that only move bytes are shared by all dtypes and ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_LIB_LOWERING_KERNELBUILDER_H
@@ -29,11 +29,20 @@ struct KernelRequest {
   bool byRow = false;                // COLL_PLAN_ROWS
   bool inBlocks = false;             // COLL_PLAN_BLOCKS
   std::optional<DeviceShape> device; // kernels of a device; isas: Cuda alone
+
+  /// Whether there are kernels for launches with packets. Where counts are each
+  /// rank's own no launch is small.
+  bool hasPackets(llvm::ArrayRef<StepShape> shapes) const {
+    return device && device->packetBits && !vectorCounts &&
+           llvm::any_of(shapes,
+                        [](const StepShape &s) { return s.hasChannel(); });
+  }
 };
 
 struct KernelInfo {
   uint8_t dtype, op; // coll_dtype, coll_op or COLL_ANY
   Isa isa;
+  Protocol protocol;
   std::string symbol;
 };
 

@@ -111,6 +111,11 @@ public:
 
 std::unique_ptr<Machine> makeHostMachine();
 
+/// More threads of a block than these have too few registers each, 64 of 1024,
+/// for what is in flight: a loop that spills loads less at a time than one of
+/// half as many threads.
+constexpr unsigned kMostDeviceThreads = 512;
+
 /// Threads of a block, and the most sources and sinks of a step.
 struct DeviceShape {
   unsigned threads = 384; // 168 registers each: no spills, where 512 have some

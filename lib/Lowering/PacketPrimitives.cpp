@@ -98,6 +98,14 @@ private:
     code();
   }
 
+  void showWait(Value report, Value position, Value start, Value want) {
+    byThreadZero([&] {
+      show(report, offsetof(coll_block, progress), position);
+      show(report, offsetof(coll_block, wait_since), start);
+      show(report, offsetof(coll_block, want), want);
+    });
+  }
+
   Builder b;
   ModuleOp module;
   Primitives &p;
@@ -192,6 +200,12 @@ void PacketBuilder::wait() {
         *first = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
         *clock = b.newBlock(), *late = b.newBlock(), *rest = b.newBlock(),
         *done = b.newBlock(), *shown = b.newBlock(), *back = b.newBlock();
+  auto giveUpWith = [&](uint64_t why, Value wanted, Value have) {
+    Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
+    func::CallOp::create(b, p.packetGiveUp,
+                         ValueRange{b.or_(peer, b.cst(why)), wanted, have});
+    b.branch(back);
+  };
   b.branch(poll, ValueRange{b.cst(0, i32), b.cst(32, i32)});
 
   b.startBlock(poll);
@@ -203,12 +217,8 @@ void PacketBuilder::wait() {
   Value isSeq = b.eq(b.lshr(b.xor_(flag(packet), want), b.cst(16)), b.cst(0));
   b.branchIf(isSeq, bad, old);
   b.startBlock(bad);
-  Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
   auto sig16 = [&](Value v) { return b.and_(v, b.cst(0xffff)); };
-  func::CallOp::create(b, p.packetGiveUp,
-                       ValueRange{b.or_(peer, b.cst(COLL_MISMATCH)),
-                                  sig16(want), sig16(flag(packet))});
-  b.branch(back);
+  giveUpWith(COLL_MISMATCH, sig16(want), sig16(flag(packet)));
   b.startBlock(old);
   b.branchIf(b.ult(polls, spins), poll,
              ValueRange{b.add(polls, b.cst(1, i32)), pause}, look,
@@ -217,11 +227,7 @@ void PacketBuilder::wait() {
   b.startBlock(look);
   b.branchIf(b.eq(look->getArgument(0), spins), first, check);
   b.startBlock(first);
-  byThreadZero([&] {
-    show(report, offsetof(coll_block, progress), position);
-    show(report, offsetof(coll_block, wait_since), start);
-    show(report, offsetof(coll_block, want), want);
-  });
+  showWait(report, position, start, want);
   b.branch(check);
   b.startBlock(check);
   byThreadZero([&] { show(report, offsetof(coll_block, have), flag(packet)); });
@@ -237,11 +243,7 @@ void PacketBuilder::wait() {
   Value waited = b.sub(Ptx::globalTimer(b), start);
   b.branchIf(b.and_(hasLimit, b.ugt(waited, limit)), late, rest);
   b.startBlock(late);
-  peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
-  func::CallOp::create(
-      b, p.packetGiveUp,
-      ValueRange{b.or_(peer, b.cst(COLL_TIMEOUT)), want, flag(packet)});
-  b.branch(back);
+  giveUpWith(COLL_TIMEOUT, want, flag(packet));
   b.startBlock(rest);
   Ptx::sleep(b, pause);
   Value longer = b.umin(b.shl(pause, b.cst(1, i32)), b.cst(1024, i32));

@@ -62,14 +62,18 @@ constexpr Counters kSmall{
 
 class PrimitiveBuilder {
 public:
-  PrimitiveBuilder(ModuleOp module, Primitives &p, const Machine &machine)
-      : b(module.getContext()), module(module), p(p), machine(machine) {}
+  PrimitiveBuilder(ModuleOp module, Primitives &p, const Machine &machine,
+                   Protocol protocol)
+      : b(module.getContext()), module(module), p(p), machine(machine),
+        protocol(protocol) {}
   void recvAcquire();
+  void recvSmallSlot(ValueRange arguments);
   void recvSlot(ValueRange arguments);
   void recvPackets(ValueRange arguments);
   void recvRelease();
   void sendAcquire();
   void sendPublish();
+  void publishCleaned(Value end, Value number);
   void fetchToWrite();
   void flushCredits();
   void blockWait();
@@ -80,8 +84,16 @@ private:
                        b.cst(COLL_ARGS_SMALL, b.i32())),
                 b.cst(0, b.i32()));
   }
+  /// What is done in small launches and in others, each ending with a return.
+  void forProtocol(Value args, llvm::function_ref<void()> small,
+                   llvm::function_ref<void()> bulk);
+  func::FuncOp begin(StringRef name, TypeRange arguments, TypeRange results) {
+    std::string suffix = hasPackets() ? "_ll" : "";
+    return beginFunction(b, module, (name + suffix).str(), arguments, results);
+  }
   Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
   Value smallSlot(Value end, Value next);
+  bool hasPackets() const { return protocol == Protocol::Packets; }
   unsigned packetBits() const { return machine.packets().bits; }
   void fetchNextSlot(Value end, Value next);
   Value slotIndex(Value end, Value next, const Counters &c) {
@@ -110,12 +122,15 @@ private:
   ModuleOp module;
   Primitives &p;
   const Machine &machine;
+  const Protocol protocol;
 };
 } // namespace
 
 Primitives::Primitives(ModuleOp module, const Machine &machine) {
   machine.addWaits(module, *this);
-  PrimitiveBuilder builder(module, *this, machine);
+  PrimitiveBuilder builder(module, *this, machine,
+                           machine.signalsWithinDevice() ? Protocol::Slots
+                                                         : Protocol::Any);
   builder.recvAcquire();
   builder.recvRelease();
   builder.sendAcquire();
@@ -125,12 +140,34 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
   builder.flushCredits();
   builder.blockWait();
   buildDirect(module, machine.hasMultimem());
-  if (machine.packets().bits)
-    buildPackets(module, machine);
+}
+
+Primitives Primitives::forPackets(ModuleOp module,
+                                  const Machine &machine) const {
+  Primitives made = *this;
+  PrimitiveBuilder builder(module, made, machine, Protocol::Packets);
+  builder.recvAcquire();
+  builder.recvRelease();
+  builder.sendAcquire();
+  builder.sendPublish();
+  made.buildPackets(module, machine);
+  return made;
+}
+
+void PrimitiveBuilder::forProtocol(Value args, llvm::function_ref<void()> small,
+                                   llvm::function_ref<void()> bulk) {
+  if (protocol != Protocol::Any)
+    return hasPackets() ? small() : bulk();
+  Block *inSmall = b.newBlock(), *inBulk = b.newBlock();
+  b.branchIf(isSmall(args), inSmall, inBulk);
+  b.startBlock(inSmall);
+  small();
+  b.startBlock(inBulk);
+  bulk();
 }
 
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {
-  if (packetBits())
+  if (hasPackets())
     return packetSlot(b, end, next);
   Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)),
                               b.cst(COLL_SMALL_HEAD + 63)),
@@ -206,49 +243,46 @@ void PrimitiveBuilder::checkSignature(Value inst, Value block, Value end,
 
 void PrimitiveBuilder::recvAcquire() {
   Type ptr = b.ptr();
-  p.recvAcquire =
-      beginFunction(b, module, "coll_recv_acquire",
-                    {ptr, b.i32(), ptr, ptr, b.i64(), b.i32()}, {ptr});
+  p.recvAcquire = begin("coll_recv_acquire",
+                        {ptr, b.i32(), ptr, ptr, b.i64(), b.i32()}, {ptr});
   auto arguments = p.recvAcquire.getArguments();
-  Value inst = arguments[0], block = arguments[1], args = arguments[2],
-        end = arguments[3], progress = arguments[4], sig = arguments[5];
+  forProtocol(
+      arguments[2],
+      [&] { hasPackets() ? recvPackets(arguments) : recvSmallSlot(arguments); },
+      [&] { recvSlot(arguments); });
+}
+
+void PrimitiveBuilder::recvSlot(ValueRange arguments) {
+  Value inst = arguments[0], block = arguments[1], end = arguments[3],
+        progress = arguments[4], sig = arguments[5];
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  Block *small = b.newBlock(), *bulk = b.newBlock();
-  b.branchIf(isSmall(args), small, bulk);
-
-  b.startBlock(small);
-  packetBits() ? recvPackets(arguments) : recvSlot(arguments);
-
-  b.startBlock(bulk);
   Value next = b.field(b.i64(), seq, kBulk.next);
   Value line = b.pointerField(end, offsetof(coll_end, line));
-  Block *bulkPoll = b.newBlock(), *look = b.newBlock(),
-        *bulkSlow = b.newBlock(), *bulkArrived = b.newBlock(),
-        *bulkGood = b.newBlock();
-  b.branchIf(b.ugt(b.field(b.i64(), seq, kBulk.seen), next), bulkArrived,
-             bulkPoll);
-  b.startBlock(bulkPoll);
+  Block *poll = b.newBlock(), *look = b.newBlock(), *slow = b.newBlock(),
+        *arrived = b.newBlock(), *good = b.newBlock();
+  b.branchIf(b.ugt(b.field(b.i64(), seq, kBulk.seen), next), arrived, poll);
+  b.startBlock(poll);
   Value tail =
       b.field(b.i64(), line, offsetof(coll_ring_line, tail), Ordering::acquire);
-  b.branchIf(b.ugt(tail, next), look, bulkSlow);
-  b.startBlock(bulkSlow);
+  b.branchIf(b.ugt(tail, next), look, slow);
+  b.startBlock(slow);
   slowPath(inst, block, line, next, COLL_WAIT_ABOVE, progress,
-           COLL_STATE_WAIT_DATA, end, bulkPoll);
+           COLL_STATE_WAIT_DATA, end, poll);
   b.startBlock(look);
   b.setField(tail, seq, kBulk.seen);
-  b.branch(bulkArrived);
-  b.startBlock(bulkArrived);
+  b.branch(arrived);
+  b.startBlock(arrived);
   Value index = slotIndex(end, next, kBulk);
   checkSignature(inst, block, end, progress, sig,
-                 b.field(b.i32(), sigAddress(end, index), 0), bulkGood);
-  b.startBlock(bulkGood);
+                 b.field(b.i32(), sigAddress(end, index), 0), good);
+  b.startBlock(good);
   Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
   func::ReturnOp::create(
       b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
 }
 
 /// Waits for the flag word of a host's small slot.
-void PrimitiveBuilder::recvSlot(ValueRange arguments) {
+void PrimitiveBuilder::recvSmallSlot(ValueRange arguments) {
   Value inst = arguments[0], block = arguments[1], end = arguments[3],
         progress = arguments[4], sig = arguments[5];
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
@@ -320,17 +354,15 @@ void PrimitiveBuilder::returnCredit(Value end, const Counters &c, bool flush) {
 }
 
 void PrimitiveBuilder::recvRelease() {
-  p.recvRelease =
-      beginFunction(b, module, "coll_recv_release", {b.ptr(), b.ptr()}, {});
+  p.recvRelease = begin("coll_recv_release", {b.ptr(), b.ptr()}, {});
   Value args = p.recvRelease.getArgument(0), end = p.recvRelease.getArgument(1);
-  Block *small = b.newBlock(), *bulk = b.newBlock();
-  b.branchIf(isSmall(args), small, bulk);
-  b.startBlock(small);
-  returnCredit(end, kSmall, false);
-  func::ReturnOp::create(b);
-  b.startBlock(bulk);
-  returnCredit(end, kBulk, false);
-  func::ReturnOp::create(b);
+  auto release = [&](const Counters &c) {
+    return [&, end] {
+      returnCredit(end, c, false);
+      func::ReturnOp::create(b);
+    };
+  };
+  forProtocol(args, release(kSmall), release(kBulk));
 }
 
 void PrimitiveBuilder::flushCredits() {
@@ -363,66 +395,73 @@ void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end,
 
 void PrimitiveBuilder::sendAcquire() {
   Type ptr = b.ptr();
-  p.sendAcquire = beginFunction(b, module, "coll_send_acquire",
-                                {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
+  p.sendAcquire =
+      begin("coll_send_acquire", {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
   auto arguments = p.sendAcquire.getArguments();
   Value inst = arguments[0], block = arguments[1], args = arguments[2],
         end = arguments[3], progress = arguments[4];
-  Block *small = b.newBlock(), *bulk = b.newBlock(), *smallFree = b.newBlock(),
-        *bulkFree = b.newBlock();
-  b.branchIf(isSmall(args), small, bulk);
-  b.startBlock(small);
-  acquireCredit(inst, block, end, progress, kSmall, smallFree);
-  b.startBlock(bulk);
-  acquireCredit(inst, block, end, progress, kBulk, bulkFree);
-  b.startBlock(smallFree);
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  func::ReturnOp::create(
-      b, b.at(smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
-              packetBits() ? 0 : COLL_SMALL_HEAD));
-  b.startBlock(bulkFree);
-  seq = b.pointerField(end, offsetof(coll_end, seq));
-  Value offset = b.mul(slotIndex(end, b.field(b.i64(), seq, kBulk.next), kBulk),
-                       b.field32(end, offsetof(coll_end, slot_bytes)));
-  func::ReturnOp::create(
-      b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+  auto nextBehind = [&](const Counters &c) {
+    Block *free = b.newBlock();
+    acquireCredit(inst, block, end, progress, c, free);
+    b.startBlock(free);
+    return b.field(b.i64(), b.pointerField(end, offsetof(coll_end, seq)),
+                   c.next);
+  };
+  forProtocol(
+      args,
+      [&] {
+        Value slot = smallSlot(end, nextBehind(kSmall));
+        func::ReturnOp::create(b,
+                               b.at(slot, hasPackets() ? 0 : COLL_SMALL_HEAD));
+      },
+      [&] {
+        Value index = slotIndex(end, nextBehind(kBulk), kBulk);
+        Value offset =
+            b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
+        func::ReturnOp::create(
+            b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+      });
 }
 
 void PrimitiveBuilder::sendPublish() {
-  p.sendPublish = beginFunction(b, module, "coll_send_publish",
-                                {b.ptr(), b.ptr(), b.i32()}, {});
+  p.sendPublish = begin("coll_send_publish", {b.ptr(), b.ptr(), b.i32()}, {});
   Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1),
         sig = p.sendPublish.getArgument(2);
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  Block *small = b.newBlock(), *bulk = b.newBlock();
-  b.branchIf(isSmall(args), small, bulk);
+  auto count = [&](const Counters &c) {
+    Value seq = b.pointerField(end, offsetof(coll_end, seq));
+    Value next = b.field(b.i64(), seq, c.next), after = b.add(next, b.cst(1));
+    b.setField(after, seq, c.next);
+    return std::pair(next, after);
+  };
+  forProtocol(
+      args,
+      [&] {
+        auto [next, after] = count(kSmall);
+        if (hasPackets())
+          publishCleaned(end, after);
+        else
+          b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)),
+                     smallSlot(end, next), 0, Ordering::release);
+        func::ReturnOp::create(b);
+      },
+      [&] {
+        auto [next, after] = count(kBulk);
+        b.setField(sig, sigAddress(end, slotIndex(end, next, kBulk)), 0);
+        b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
+                   offsetof(coll_ring_line, tail), Ordering::release);
+        func::ReturnOp::create(b);
+      });
+}
 
-  b.startBlock(small);
-  Value next = b.field(b.i64(), seq, kSmall.next),
-        after = b.add(next, b.cst(1));
-  b.setField(after, seq, kSmall.next);
-  if (packetBits()) {
-    Block *clean = b.newBlock(), *done = b.newBlock();
-    b.branchIf(isCleaning(b, after, packetBits()), clean, done);
-    b.startBlock(clean);
-    b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
-               offsetof(coll_ring_line, cleaned), Ordering::release);
-    b.branch(done);
-    b.startBlock(done);
-  } else {
-    b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
-               0, Ordering::release);
-  }
-  func::ReturnOp::create(b);
-
-  b.startBlock(bulk);
-  next = b.field(b.i64(), seq, kBulk.next);
-  after = b.add(next, b.cst(1));
-  b.setField(after, seq, kBulk.next);
-  b.setField(sig, sigAddress(end, slotIndex(end, next, kBulk)), 0);
-  b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
-             offsetof(coll_ring_line, tail), Ordering::release);
-  func::ReturnOp::create(b);
+/// Behind message `number`, if that has filled its slot.
+void PrimitiveBuilder::publishCleaned(Value end, Value number) {
+  Block *clean = b.newBlock(), *done = b.newBlock();
+  b.branchIf(isCleaning(b, number, packetBits()), clean, done);
+  b.startBlock(clean);
+  b.setField(number, b.pointerField(end, offsetof(coll_end, line)),
+             offsetof(coll_ring_line, cleaned), Ordering::release);
+  b.branch(done);
+  b.startBlock(done);
 }
 
 void PrimitiveBuilder::blockWait() {

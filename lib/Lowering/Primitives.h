@@ -18,6 +18,10 @@ namespace coll::lowering {
 
 class Machine;
 
+/// Which launches code is for: all, of hosts, which look at COLL_ARGS_SMALL;
+/// those with slots, those with packets. Devices have a kernel for each.
+enum class Protocol : uint8_t { Any, Slots, Packets };
+
 /// The functions of one module that touch shared words.
 struct Primitives {
   /// (inst, block: i32, args, end, progress: i64, sig: i32) -> payload of the
@@ -103,7 +107,10 @@ struct Primitives {
   /// counts.
   mlir::func::FuncOp countBytes;
 
+  /// Of hosts, or of devices for slots.
   Primitives(mlir::ModuleOp module, const Machine &machine);
+  /// Of devices, for packets: the waits and flushCredits are the same ones.
+  Primitives forPackets(mlir::ModuleOp module, const Machine &machine) const;
 
 private:
   void buildDirect(mlir::ModuleOp module, bool hasMultimem);

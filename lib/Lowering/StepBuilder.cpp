@@ -165,7 +165,7 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   ports.begin();
   if (keptCell)
     b.setField(b.cst(0), keptCell, 0);
-  if (inPackets)
+  if (inPackets())
     b.setField(b.cst(0), ports.cell(PortSet::Failure), 0);
   beginMulticast(ports);
   auto keep = [&](bool sinks) {
@@ -187,7 +187,7 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
       if (index && !sinks && shape.loopSources)
         index = operandOf(index);
       ports.put(sinks, i, index, pointer);
-      if (inPackets)
+      if (inPackets())
         putTag(ports, of, port, index, i, sinks, pointer);
     };
   };
@@ -254,7 +254,7 @@ void StepEmitter::slices() {
     b.startBlock(some);
   }
   Value failed;
-  if (inPackets) {
+  if (inPackets()) {
     failed = packetTile(tile);
   } else if (!shape.token) {
     chooseStores(tile);

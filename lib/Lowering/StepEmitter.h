@@ -108,6 +108,7 @@ private:
   void publish(const PortShape &p, Value port);
   void releaseAll(Value failed = {});
   void acquireAll(PortSet &ports, TileOperands &tile);
+  bool inPackets() const { return variant.protocol == Protocol::Packets; }
   bool canStream() const {
     return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
   }
@@ -138,7 +139,6 @@ private:
   Value keptCell;               // how many of them have not fallen away
   Value isMulticast;            // of this slice, if it may be
   Value putBits; // the same of the slots and windows of messages that are put
-  bool inPackets = false; // of the launches that code is emitted for
   mlir::Block *leave = nullptr;
 };
 

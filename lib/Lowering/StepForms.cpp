@@ -198,7 +198,8 @@ void StepEmitter::getWhole() {
 
 void StepEmitter::work() {
   sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), unit);
-  packetSlices();
+  if (inPackets())
+    return packetSlices();
   position = b.cst(0);
   progress = b.shl(word(words, kStepNumber), b.cst(40));
   if (primitives.remote && mayPutWhole())

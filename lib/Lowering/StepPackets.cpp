@@ -15,33 +15,15 @@
 namespace coll::lowering {
 using namespace mlir;
 
-/// In launches with small messages, the whole step. Code for the others goes
-/// behind it. Small messages do not go direct.
+/// In launches with small messages, the whole step. They do not go direct.
 void StepEmitter::packetSlices() {
-  auto hasChannel = [](const std::vector<PortShape> &ports) {
-    return llvm::any_of(ports, [](const PortShape &p) {
-      return p.place == PortShape::Channel || p.place == PortShape::Either;
-    });
-  };
-  // Where counts are each rank's own no launch is small.
-  if (!machine.packets().bits || variant.vectorCounts ||
-      (!hasChannel(shape.sources) && !hasChannel(shape.sinks)))
-    return;
-  Block *small = b.newBlock(), *bulk = b.newBlock();
-  b.branchIf(hasFlag(COLL_ARGS_SMALL), small, bulk);
-  b.startBlock(small);
-  StepShape whole = shape;
   for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks})
     for (PortShape &port : *side) {
       port.direct = Port::None;
       port.drops = false;
     }
   shape.gathers = shape.spreads = shape.spreadsSource = false;
-  inPackets = true;
   slices();
-  inPackets = false;
-  shape = std::move(whole);
-  b.startBlock(bulk);
 }
 
 /// Of a port that has been put. A token is waited for here: all of the block

@@ -323,7 +323,7 @@ void StepEmitter::releaseAll(Value failed) {
   });
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
-      if (inPackets && shape.token)
+      if (inPackets() && shape.token)
         func::CallOp::create(b, primitives.tokenSend,
                              ValueRange{endOf(port, true), sig});
       publish(shape.sinks[i], port);
@@ -357,9 +357,10 @@ Value StepEmitter::hasWindow() {
   Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
                       b.mul(place, b.cst(sizeof(coll_buf))));
   Value win = b.field(b.i64(), buffer, offsetof(coll_buf, win));
-  Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-  Value isSmall = b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32()));
-  return b.and_(b.ne(win, b.cst(0)), b.eq(isSmall, b.cst(0, b.i32())));
+  if (variant.protocol != Protocol::Any)
+    return b.ne(win, b.cst(0));
+  Value isSmall = hasFlag(COLL_ARGS_SMALL);
+  return b.and_(b.ne(win, b.cst(0)), b.xor_(isSmall, b.cst(1, b.i1())));
 }
 
 } // namespace coll::lowering

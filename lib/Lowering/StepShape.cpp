@@ -48,6 +48,13 @@ bool StepShape::needsFloat() const {
   return explicitFloat(type);
 }
 
+bool StepShape::hasChannel() const {
+  auto isChannel = [](const PortShape &p) {
+    return p.place == PortShape::Channel || p.place == PortShape::Either;
+  };
+  return llvm::any_of(sources, isChannel) || llvm::any_of(sinks, isChannel);
+}
+
 bool StepShape::hasDirect() const {
   auto isDirect = [](const PortShape &p) { return p.direct != Port::None; };
   return llvm::any_of(sources, isDirect) || llvm::any_of(sinks, isDirect);

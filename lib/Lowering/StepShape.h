@@ -67,6 +67,8 @@ struct StepShape {
   /// Something is in blocks of 32 elements: mxe4m3.
   bool hasBlocks() const;
   std::string key() const;
+  /// A message.
+  bool hasChannel() const;
   /// A message that may go direct.
   bool hasDirect() const;
   /// A receive whose message the sender may store where the step would.

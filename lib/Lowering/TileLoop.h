@@ -3,6 +3,7 @@
 #ifndef COLL_LIB_LOWERING_TILELOOP_H
 #define COLL_LIB_LOWERING_TILELOOP_H
 
+#include "lib/Lowering/Primitives.h"
 #include "lib/Lowering/StepShape.h"
 
 namespace coll::lowering {
@@ -52,6 +53,7 @@ struct Variant {
   bool byRow = false;        // COLL_PLAN_ROWS
   bool hasFp8 = false;       // a chip that converts it
   bool inBlocks = false;     // COLL_PLAN_BLOCKS
+  Protocol protocol = Protocol::Any;
 };
 
 /// Emits loops that combine `elements` elements of every source and put the

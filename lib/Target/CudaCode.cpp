@@ -85,7 +85,8 @@ static DeviceShape deviceShapeOf(const Plan &plan, uint32_t &paramBytes) {
   for (const Buffer &buffer : programs.members[0].buffers)
     numBuffers += buffer.kind != Buffer::Scalar;
   if (programs.map.threads)
-    shape.threads = programs.map.threads;
+    shape.threads =
+        std::min<uint64_t>(programs.map.threads, kMostDeviceThreads);
   for (const StepShape &step : plan.shapes.all())
     shape.rowCells = std::max(
         shape.rowCells, rowCells(step, programs.functions, shape.threads));
@@ -105,9 +106,10 @@ static llvm::Error checkShape(const Plan &plan, const DeviceShape &shape) {
         std::to_string(shape.sources + shape.sinks) +
         " sources and sinks, a device kernel has at most " +
         std::to_string(mostPorts));
-  if (shape.threads % 32 != 0 || shape.threads > 1024)
+  const uint64_t asked = plan.any().map.threads;
+  if (asked % 32 != 0 || asked > 1024)
     return llvm::createStringError(
-        "'" + plan.name + "' asks for " + std::to_string(shape.threads) +
+        "'" + plan.name + "' asks for " + std::to_string(asked) +
         " threads a block; a device has multiples of 32 up to 1024");
   return llvm::Error::success();
 }
@@ -176,13 +178,13 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
     return module.takeError();
   setInlining(**module);
   kernels.clear();
-  const uint32_t protocols =
-      COLL_PROTOCOL_SIMPLE | (shape.packetBits ? COLL_PROTOCOL_LL : 0);
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
     kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
                        paramBytes, (shape.cells() + shape.rowCells) * 8, 0,
-                       protocols});
+                       info.protocol == Protocol::Packets
+                           ? uint32_t(COLL_PROTOCOL_LL)
+                           : uint32_t(COLL_PROTOCOL_SIMPLE)});
   }
   optimize(**module, **machine);
   if (llvm::Error error = checkDeviceModule(**module))

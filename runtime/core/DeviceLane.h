@@ -20,6 +20,16 @@ class Lane;
 class Member;
 class WindowSink;
 
+/// The kernels of a dtype and op.
+struct DeviceKernels {
+  const coll_device_kernel *slots = nullptr;
+  const coll_device_kernel *packets = nullptr; ///< null: of no launch
+  /// The kernel for a launch.
+  const coll_device_kernel &of(const coll_args &args) const {
+    return args.flags & COLL_ARGS_SMALL ? *packets : *slots;
+  }
+};
+
 class DeviceLane {
 public:
   virtual ~DeviceLane() = default;
@@ -29,9 +39,10 @@ public:
   /// Collective, when all ranks have their lanes.
   virtual Status meet() = 0;
 
-  /// The plan's kernel for a dtype and op, the same on all ranks; null: none.
+  /// The plan's kernel for a dtype, an op and a protocol, the same on all
+  /// ranks; null: none.
   static const coll_device_kernel *find(const coll_plan &plan, uint32_t dtype,
-                                        uint32_t op);
+                                        uint32_t op, uint32_t protocol);
   /// Makes what the member's launches need on the device but channels, and
   /// checks that all blocks fit it at a time.
   virtual Status load(Member &member) = 0;

@@ -84,7 +84,7 @@ Status Lane::choose(const coll_plan &plan, const coll_call &call) {
   COLL_TRY(find(plan, loaded));
   Choice choice = {.plan = &plan, .dtype = call.dtype, .op = call.op};
   if (deviceLane)
-    COLL_TRY(loaded->deviceKernel(call, choice.deviceKernel));
+    COLL_TRY(loaded->deviceKernels(call, choice.deviceKernels));
   else
     COLL_TRY(loaded->kernel(call, choice.kernel));
   COLL_TRY(loaded->member(*this, call.launch, choice.member));
@@ -138,7 +138,8 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
   arguments.useBulk(bulk);
   COLL_TRY(arguments.fill(call));
   if (deviceLane)
-    COLL_TRY(deviceLane->check(member, *last->deviceKernel, arguments, stream));
+    COLL_TRY(deviceLane->check(member, last->deviceKernels.of(arguments.args()),
+                               arguments, stream));
   if (!member.isConnected())
     COLL_TRY(communicator.failWith(links.offer(member.channels())));
   return communicator.commit([&]() -> Status {
@@ -193,8 +194,11 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   COLL_TRY(occupancy.check(plan.name, "prepared"));
   COLL_TRY(enter(plan, call));
   Member &member = *last->member;
-  if (deviceLane)
-    COLL_TRY(deviceLane->prepare(member, *last->deviceKernel));
+  // Not all calls have the same protocol.
+  const DeviceKernels &kernels = last->deviceKernels;
+  for (const coll_device_kernel *kernel : {kernels.slots, kernels.packets})
+    if (kernel)
+      COLL_TRY(deviceLane->prepare(member, *kernel));
   if (member.isConnected())
     return Status::ok();
   COLL_TRY(communicator.failWith(links.offer(member.channels())));

@@ -77,7 +77,7 @@ void LanePlan::chooseKernels(uint32_t isa, Kernels &chosen) const {
 
 bool LanePlan::servesAllRanks(uint32_t dtype, uint32_t op) const {
   if (onDevice)
-    return DeviceLane::find(source, dtype, op) != nullptr;
+    return DeviceLane::find(source, dtype, op, COLL_PROTOCOL_SIMPLE) != nullptr;
   return dtype < kNumDtypes && op < kNumOps && commonKernels[dtype][op];
 }
 
@@ -104,25 +104,28 @@ Status LanePlan::kernel(const coll_call &call, coll_kernel_fn &fn) const {
 }
 
 const coll_device_kernel *DeviceLane::find(const coll_plan &plan,
-                                           uint32_t dtype, uint32_t op) {
+                                           uint32_t dtype, uint32_t op,
+                                           uint32_t protocol) {
   for (const coll_device_kernel &kernel :
        std::span(plan.device_kernels, plan.ndevice_kernels))
-    if ((kernel.dtype == COLL_ANY || kernel.dtype == dtype) &&
+    if ((kernel.protocols & protocol) &&
+        (kernel.dtype == COLL_ANY || kernel.dtype == dtype) &&
         (!plan.reduces || kernel.op == COLL_ANY || kernel.op == op))
       return &kernel;
   return nullptr;
 }
 
-Status LanePlan::deviceKernel(const coll_call &call,
-                              const coll_device_kernel *&kernel) const {
+Status LanePlan::deviceKernels(const coll_call &call,
+                               DeviceKernels &kernels) const {
   uint32_t dtype = uint32_t(call.dtype);
   uint32_t op = source.reduces ? uint32_t(call.op) : 0;
   if (dtype >= kNumDtypes || op >= kNumOps)
     return Status::error(COLL_INVALID, "the call has %s %u, which is none",
                          dtype >= kNumDtypes ? "dtype" : "op",
                          dtype >= kNumDtypes ? dtype : op);
-  kernel = DeviceLane::find(source, dtype, op);
-  if (kernel)
+  kernels.slots = DeviceLane::find(source, dtype, op, COLL_PROTOCOL_SIMPLE);
+  kernels.packets = DeviceLane::find(source, dtype, op, COLL_PROTOCOL_LL);
+  if (kernels.slots)
     return Status::ok();
   if (source.ndevice_kernels == 0)
     return Status::error(COLL_INVALID,
@@ -234,6 +237,7 @@ Member::Member(const LanePlan &owner, const coll_class &cls, Lane &lane)
 
 /// Devices write no bulk slot past their caches.  Their small slots hold
 /// packets and nothing else: another kernel's payload could be taken for flags.
+/// Launches have none if there is a dtype and op without a kernel for them.
 StreamRules LanePlan::rulesOf(Lane &lane) const {
   StreamRules rules = lane.streamRules();
   if (!onDevice)
@@ -242,7 +246,8 @@ StreamRules LanePlan::rulesOf(Lane &lane) const {
   rules.pieceBytes = 0;
   for (const coll_device_kernel &kernel :
        std::span(source.device_kernels, source.ndevice_kernels))
-    rules.hasSmall &= (kernel.protocols & COLL_PROTOCOL_LL) != 0;
+    rules.hasSmall &= DeviceLane::find(source, kernel.dtype, kernel.op,
+                                       COLL_PROTOCOL_LL) != nullptr;
   rules.hasPackets = rules.hasSmall;
   return rules;
 }

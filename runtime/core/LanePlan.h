@@ -18,6 +18,7 @@
 namespace coll {
 
 class DeviceLane;
+struct DeviceKernels;
 class Lane;
 class LanePlan;
 class Member;
@@ -105,8 +106,7 @@ public:
   /// The kernel for a call.  COLL_INVALID names the flag that was missing.
   Status kernel(const coll_call &call, coll_kernel_fn &fn) const;
   /// The same for a communicator of a device.
-  Status deviceKernel(const coll_call &call,
-                      const coll_device_kernel *&kernel) const;
+  Status deviceKernels(const coll_call &call, DeviceKernels &kernels) const;
   /// Has every rank a kernel for these?  The same answer on all ranks, though
   /// their kernels may be of different instruction sets.
   bool servesAllRanks(uint32_t dtype, uint32_t op) const;

@@ -18,6 +18,7 @@
 #ifndef COLL_RUNTIME_CORE_REPEATS_H
 #define COLL_RUNTIME_CORE_REPEATS_H
 
+#include "runtime/core/DeviceLane.h"
 #include "runtime/core/LanePlan.h"
 #include "runtime/core/Selection.h"
 
@@ -68,7 +69,7 @@ struct Choice {
   coll_op op = COLL_SUM;
   Member *member = nullptr;
   coll_kernel_fn kernel = nullptr;
-  const coll_device_kernel *deviceKernel = nullptr;
+  DeviceKernels deviceKernels;
 
   bool suits(const coll_plan &wanted, const coll_call &call) const {
     if (plan != &wanted || dtype != call.dtype || op != call.op)

@@ -69,8 +69,7 @@ private:
 
 class DeviceRun {
 public:
-  DeviceRun(const PlanCall &call, const coll_device_kernel &kernel,
-            Options options);
+  DeviceRun(const PlanCall &call, Options options);
   std::string go(const std::string &code,
                  const std::vector<std::string> &expected);
   Machine machine;
@@ -99,7 +98,7 @@ private:
   }
 
   const PlanCall &call;
-  const coll_device_kernel &kernel;
+  const std::array<const coll_device_kernel *, 2> kernels;
   const Module *module = nullptr, *application = nullptr;
   PlanLayout layout;
   std::vector<LaunchId> last; // by rank
@@ -113,10 +112,9 @@ private:
 };
 } // namespace
 
-DeviceRun::DeviceRun(const PlanCall &call, const coll_device_kernel &kernel,
-                     Options options)
-    : machine(call.ranks, watched(options)), call(call), kernel(kernel),
-      seed(options.seed) {}
+DeviceRun::DeviceRun(const PlanCall &call, Options options)
+    : machine(call.ranks, watched(options)), call(call),
+      kernels(chooseDeviceKernels(call)), seed(options.seed) {}
 
 Options DeviceRun::watched(Options options) {
   options.whileRunning = [this](uint64_t steps) { return look(steps); };
@@ -230,6 +228,9 @@ void DeviceRun::launchAll(unsigned launch) {
     const coll_inst &inst = *layout.ranks[rank].inst;
     if (!inst.nblocks)
       continue;
+    const coll_args &head = layout.ranks[rank].arguments->args();
+    const coll_device_kernel &kernel =
+        *kernels[(head.flags & COLL_ARGS_SMALL) != 0];
     std::vector<char> args = layout.arguments(rank, kernel.param_bytes);
     signature = reinterpret_cast<coll_args *>(args.data())->sig;
     if (call.trouble == Trouble::Mismatch && isLast && rank == 0)
@@ -392,14 +393,15 @@ std::string DeviceRun::go(const std::string &code,
 }
 
 std::vector<Place> placesOf(const std::string &code,
-                            const std::string &kernel) {
+                            const std::vector<std::string> &kernels) {
   Machine machine(1, {});
   std::string error;
   const Module *module = machine.load(code, error);
   std::vector<Place> places;
   if (module)
     for (const Place &place : Machine::places(module))
-      if (!place.isInKernel || place.function == kernel)
+      if (!place.isInKernel || std::find(kernels.begin(), kernels.end(),
+                                         place.function) != kernels.end())
         places.push_back(place);
   return places;
 }
@@ -408,11 +410,9 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
                          RunCounts *counts) {
-  const coll_device_kernel *kernel =
-      chooseKernel(call.plan->device_kernels, call.plan->ndevice_kernels, call);
-  if (!kernel)
+  if (!chooseDeviceKernels(call)[0])
     return "the plan has no device kernel for this dtype and op";
-  DeviceRun run(call, *kernel, options);
+  DeviceRun run(call, options);
   std::string error = run.go(code, expected);
   if (counts) {
     counts->steps += run.machine.steps();

@@ -148,14 +148,16 @@ static void judge(Judged &mutant, const std::vector<Way> &ways, unsigned seeds,
 
 /// Faults of one key are the same in all plans: of a function that kernels
 /// call, and of what a kernel does before and behind its loops.
-static std::string keyOf(const Judged &mutant, unsigned ordinal) {
+static std::string keyOf(const Judged &mutant, unsigned ordinal,
+                         bool isFirstKernel) {
   const Place &place = mutant.place;
   std::string key =
       std::to_string(int(place.kind)) + "|" + nameOf(mutant.fault);
   if (!place.isInKernel)
     return place.function + "|" + place.text + "|" + key;
   if (!place.isInLoop)
-    return "kernel|" + std::to_string(ordinal) + "|" + key;
+    return (isFirstKernel ? "kernel|" : "packets|") + std::to_string(ordinal) +
+           "|" + key;
   return mutant.plan->name + "|" + std::to_string(place.site) + "|" + key;
 }
 
@@ -190,16 +192,19 @@ std::string judgeMutants(const std::vector<MutantPlan> &plans, unsigned seeds,
     std::vector<Way> ways;
     if (std::string error = makeWays(plan, seeds, ways); !error.empty())
       return error;
-    const coll_device_kernel *kernel =
-        chooseKernel(plan.call.plan->device_kernels,
-                     plan.call.plan->ndevice_kernels, plan.call);
-    std::map<PlaceKind, unsigned> ordinals;
-    for (const Place &place : placesOf(plan.code, kernel->symbol)) {
-      unsigned ordinal =
-          place.isInKernel && !place.isInLoop ? ordinals[place.kind]++ : 0;
+    std::vector<std::string> symbols;
+    for (const coll_device_kernel *kernel : chooseDeviceKernels(plan.call))
+      if (kernel)
+        symbols.push_back(kernel->symbol);
+    std::map<std::pair<std::string, PlaceKind>, unsigned> ordinals;
+    for (const Place &place : placesOf(plan.code, symbols)) {
+      unsigned ordinal = place.isInKernel && !place.isInLoop
+                             ? ordinals[{place.function, place.kind}]++
+                             : 0;
       for (FaultKind fault : faultsOf(place)) {
         Judged mutant{&plan, place, fault, Verdict::Missed, false, ""};
-        std::string key = keyOf(mutant, ordinal);
+        bool isFirst = place.function == symbols.front();
+        std::string key = keyOf(mutant, ordinal, isFirst);
         if (std::hash<std::string>()(key) % every)
           continue; // the same ones of every plan
         auto [known, isNew] = byKey.emplace(key, list.size());

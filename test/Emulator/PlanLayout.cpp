@@ -43,9 +43,10 @@ std::string PlanLayout::buildRank(uint32_t number) {
   const coll_class &cls = *rank.cls;
   rank.words.assign(cls.words, cls.words + cls.nwords);
   relocate(cls, *table, int(number), 0, rank.words);
-  rank.arguments =
-      std::make_unique<Arguments>(*call.plan, *table, cls, rank.words,
-                                  stepChunks, call.rings, StreamRules());
+  StreamRules rules;
+  rules.hasSmall = !isDevice || chooseDeviceKernels(call)[1];
+  rank.arguments = std::make_unique<Arguments>(
+      *call.plan, *table, cls, rank.words, stepChunks, call.rings, rules);
   rank.arguments->useBulk(!call.isSmall);
   uint32_t blocks = cls.program_blocks * table->instances;
 

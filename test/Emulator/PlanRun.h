@@ -14,6 +14,7 @@
 
 #include "runtime/core/Arguments.h"
 
+#include <array>
 #include <map>
 
 namespace coll::emu {
@@ -72,6 +73,20 @@ const Kernel *chooseKernel(const Kernel *kernels, uint32_t count,
          kernels[i].op == call.op))
       return &kernels[i];
   return nullptr;
+}
+
+/// The device kernels for the call; the second is for launches with
+/// COLL_ARGS_SMALL, which there are none of if it is null.
+inline std::array<const coll_device_kernel *, 2>
+chooseDeviceKernels(const PlanCall &call) {
+  std::array<const coll_device_kernel *, 2> found = {};
+  const uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
+  for (size_t i = 0; i != found.size(); ++i)
+    for (uint32_t k = 0; k < call.plan->ndevice_kernels && !found[i]; ++k)
+      if (const coll_device_kernel *kernel = &call.plan->device_kernels[k];
+          kernel->protocols & protocols[i])
+        found[i] = chooseKernel(kernel, 1, call);
+  return found;
 }
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
@@ -159,8 +174,9 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const std::vector<std::string> &expected,
                          RunCounts *counts = nullptr);
 
-/// What a kernel comes to, and the functions that it calls.
-std::vector<Place> placesOf(const std::string &code, const std::string &kernel);
+/// What these kernels come to, and the functions that they call.
+std::vector<Place> placesOf(const std::string &code,
+                            const std::vector<std::string> &kernels);
 
 /// What host kernels call.
 uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,

@@ -214,8 +214,8 @@ static int runMutants(const std::vector<MutantPlan> &plans) {
   return counts.missed != 0;
 }
 
-/// Every kernel of the plan, over bulk and small slots in turn. Kernels that
-/// only move bytes run for elements of every size.
+/// Every kernel of the plan. Kernels that only move bytes run for elements of
+/// every size.
 static int runKernels(const MutantPlan &plan) {
   unsigned runs = 0;
   const coll_plan &all = *plan.call.plan;
@@ -230,7 +230,7 @@ static int runKernels(const MutantPlan &plan) {
         PlanCall call = plan.call;
         call.dtype = dtype;
         call.op = kernel.op == COLL_ANY ? COLL_SUM : coll_op(kernel.op);
-        call.isSmall = (seed + k) % 2;
+        call.isSmall = kernel.protocols & COLL_PROTOCOL_LL;
         std::vector<std::string> expected;
         std::string error = runOnHost(call, expected);
         if (error.empty())

@@ -451,7 +451,8 @@ typedef struct coll_image {
   uint64_t bytes;
 } coll_image;
 
-/* A kernel that every image has under `symbol`:
+/* A kernel that every image has under `symbol`, one for each dtype, op and
+ * protocol:
  *   __global__ void symbol(const __grid_constant__ coll_args args)
  * one thread block per block of the plan (grid coll_inst.nblocks, 1, 1),
  * exactly `threads` threads each, no dynamic shared memory. docs/Cuda.md says
@@ -459,7 +460,7 @@ typedef struct coll_image {
 typedef struct coll_device_kernel {
   uint8_t dtype, op;     /* as coll_kernel's */
   uint16_t threads;      /* per block */
-  uint32_t protocols;    /* COLL_PROTOCOL_* that launches may use */
+  uint32_t protocols;    /* COLL_PROTOCOL_* that it is for */
   uint32_t param_bytes;  /* what is passed by value: head, bufs and, where they
                             fit COLL_MAX_PARAM_BYTES, sizes */
   uint32_t shared_bytes; /* static */
@@ -467,8 +468,9 @@ typedef struct coll_device_kernel {
   uint32_t pad;
   const char *symbol;
 } coll_device_kernel;
-/* Bulk slots; small slots (COLL_ARGS_SMALL) as a host's, which no device's lane
- * has; small slots of packets. */
+/* Bulk slots and messages that go direct; small slots (COLL_ARGS_SMALL) as a
+ * host's, which no device's lane has; small slots of packets, for launches with
+ * COLL_ARGS_SMALL alone. */
 enum {
   COLL_PROTOCOL_SIMPLE = 1,
   COLL_PROTOCOL_SMALL = 2,

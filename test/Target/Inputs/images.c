@@ -18,13 +18,14 @@ static int isRight(const coll_image *image) {
 int main(void) {
   static const char *const kinds[] = {"?", "PTX", "cubin", "bitcode"};
   const coll_plan *plan = &allreduce_ring_plan;
-  const coll_device_kernel *kernel = plan->device_kernels;
-  printf("%s: %u host kernels, %u device kernel %s, %u threads, %u bytes, "
-         "registers %s\n",
-         NAME, plan->nkernels, plan->ndevice_kernels, kernel->symbol,
-         kernel->threads, kernel->param_bytes,
-         kernel->registers ? "known" : "unknown");
-  printf("%s: ", NAME);
+  printf("%s: %u host kernels, device kernels: ", NAME, plan->nkernels);
+  for (uint32_t i = 0; i < plan->ndevice_kernels; ++i) {
+    const coll_device_kernel *kernel = &plan->device_kernels[i];
+    printf("%s%s for %u, %u threads, %u bytes, registers %s", i ? "; " : "",
+           kernel->symbol, kernel->protocols, kernel->threads,
+           kernel->param_bytes, kernel->registers ? "known" : "unknown");
+  }
+  printf("\n%s: ", NAME);
   for (uint32_t i = 0; i < plan->nimages; ++i) {
     const coll_image *image = &plan->images[i];
     printf("%s%s sm_%u%s", i ? ", " : "", kinds[image->kind], image->chip,
