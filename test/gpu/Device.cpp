@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <memory>
 #include <thread>
 
@@ -27,27 +26,6 @@ void fail(const char *format, ...) {
     printf("FAILED: %s\n", text);
 }
 
-std::string Driver::open() {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return std::string("no CUDA driver: ") + dlerror();
-#define X(name, symbol, parameters)                                            \
-  if (void *address = dlsym(library, #symbol))                                 \
-    name = reinterpret_cast<decltype(name)>(address);                          \
-  else                                                                         \
-    return "the CUDA driver is too old: it has no " #symbol;
-  COLL_CUDA_CALLS(X)
-  COLL_CUDA_APPLICATION_CALLS(X)
-#undef X
-  int count = 0;
-  Result result = init(0);
-  if (result == success)
-    result = deviceGetCount(&count);
-  if (result != success || count == 0)
-    return "no CUDA device (error " + std::to_string(result) + ")";
-  return "";
-}
-
 Driver &driver() {
   static Driver made;
   return made;
@@ -56,9 +34,8 @@ Driver &driver() {
 void check(Result result, const char *what) {
   if (result == success)
     return;
-  const char *text = nullptr;
-  (void)driver().getErrorString(result, &text);
-  printf("FAILED: CUDA driver: %s: %s (%d)\n", what, text ? text : "?", result);
+  printf("FAILED: CUDA driver: %s: %s\n", what,
+         driver().textOf(result).c_str());
   fflush(stdout);
   _exit(1);
 }

@@ -5,7 +5,7 @@
 
 #include "coll/abi.h"
 #include "coll/coll.h"
-#include "runtime/transport/cuda/CudaApi.h"
+#include "runtime/transport/cuda/CudaApplication.h"
 
 #include <atomic>
 #include <barrier>
@@ -16,20 +16,9 @@
 
 namespace coll::gpu {
 
-namespace calls {
-using namespace cuda;
-/// The driver's calls.  Those that are checked below end the program with a
-/// line when they fail: nothing that follows would mean anything.
-struct Driver {
-#define X(name, symbol, parameters) cuda::Result(*name) parameters = nullptr;
-  COLL_CUDA_CALLS(X)
-  COLL_CUDA_APPLICATION_CALLS(X)
-#undef X
-  /// "": it is there, and has a device; else why this machine has none.
-  std::string open();
-};
-} // namespace calls
-using calls::Driver;
+/// Calls that are checked below end the program with a line when they fail:
+/// nothing that follows would mean anything.
+using Driver = cuda::ApplicationDriver;
 Driver &driver();
 void check(cuda::Result result, const char *what);
 

@@ -3,11 +3,11 @@
 
 #include "tools/coll-run/Gpu.h"
 
+#include "runtime/transport/cuda/CudaApplication.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <csignal>
 #include <cstring>
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,44 +15,7 @@
 using namespace coll;
 using namespace coll::cuda;
 
-namespace {
-struct Calls {
-#define X(name, symbol, parameters) Result(*name) parameters = nullptr;
-  COLL_CUDA_CALLS(X)
-  COLL_CUDA_APPLICATION_CALLS(X)
-#undef X
-
-  /// Empty: all is well.
-  std::string open();
-  std::string textOf(Result result) const;
-};
-} // namespace
-
-std::string Calls::open() {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return std::string("there is no CUDA driver on this machine: ") + dlerror();
-#define X(name, symbol, parameters)                                            \
-  if (void *address = dlsym(library, #symbol))                                 \
-    name = reinterpret_cast<decltype(name)>(address);                          \
-  else                                                                         \
-    return "the CUDA driver is too old: it has no " #symbol;
-  COLL_CUDA_CALLS(X)
-  COLL_CUDA_APPLICATION_CALLS(X)
-#undef X
-  Result result = init(0);
-  if (result == noDevice)
-    return "there is a CUDA driver on this machine, and no CUDA device";
-  return result == success ? ""
-                           : "cannot start the CUDA driver: " + textOf(result);
-}
-
-std::string Calls::textOf(Result result) const {
-  const char *text = nullptr;
-  if (getErrorString(result, &text) != success || !text)
-    text = "the driver gives no text";
-  return std::string(text) + " (" + std::to_string(result) + ")";
-}
+using Calls = ApplicationDriver;
 
 //===----------------------------------------------------------------------===//
 // Devices
