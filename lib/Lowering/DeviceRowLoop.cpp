@@ -65,7 +65,7 @@ public:
   void run() override;
 
 private:
-  unsigned tileDistance(unsigned) override { return rowPartials; }
+  unsigned tileDistance(unsigned) override { return distance; }
   Value loadVector(Format format, Value address, unsigned lanes) override;
   Value loadPointer(Value address) override {
     return b.load(LLVM::LLVMPointerType::get(b.getContext(), 1), address, 8);
@@ -85,12 +85,13 @@ private:
   Value acrossLanes(unsigned reduction, Value value, unsigned lanes);
   Value pairs(unsigned reduction, Value vector);
   Value cellsOf(unsigned place, Value parity);
-  void walkRow(Value first, Value step, unsigned lanes);
+  void walkRow(unsigned lanes, unsigned tiles);
 
   RowValues values;
   const Team &team;
   Value isVector;
   SmallVector<unsigned> reductions; // of the pass
+  unsigned distance = rowPartials;  // elements from tile to tile
 };
 } // namespace
 
@@ -280,24 +281,44 @@ void DeviceRowEmitter::take(unsigned pass, Value parity, Value isMine) {
   }
 }
 
-void DeviceRowEmitter::walkRow(Value first, Value step, unsigned lanes) {
-  Value width = b.cst(std::max(lanes, 1u));
-  auto forOp = scf::ForOp::create(b, b.mul(first, width), operands.elements,
-                                  b.mul(step, width));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(forOp.getBody());
-  tile(forOp.getInductionVar(), lanes, 1);
+/// A warp handles `tiles` times 32 neighbouring vectors, then those of the
+/// team's next turn; what is left over one by one.
+void DeviceRowEmitter::walkRow(unsigned lanes, unsigned tiles) {
+  unsigned width = std::max(lanes, 1u), span = width * warpLanes;
+  auto loop = [&](Value from, Value to, unsigned tiles) {
+    Value first = b.add(from, b.mul(team.warp, b.cst(span * tiles)));
+    auto forOp =
+        scf::ForOp::create(b, b.add(first, b.mul(team.lane, b.cst(width))), to,
+                           b.mul(team.warps, b.cst(span * tiles)));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    tile(forOp.getInductionVar(), lanes, tiles);
+  };
+  Value whole = b.cst(0);
+  if (tiles > 1) {
+    distance = span;
+    whole = b.mul(b.udiv(operands.elements, b.cst(span * tiles)),
+                  b.cst(span * tiles));
+    loop(b.cst(0), whole, tiles);
+    distance = rowPartials;
+  }
+  loop(whole, operands.elements, 1);
 }
 
 void DeviceRowEmitter::run() {
-  Value first = b.add(b.mul(team.warp, b.cst(warpLanes)), team.lane);
-  Value step = b.mul(team.warps, b.cst(warpLanes));
+  unsigned lanes = vectorBytes / bytesOf(variant.dtype), loads = 0;
+  for (const PortShape &port : shape.sources)
+    loads += port.place != PortShape::Scalar;
   auto ifOp = scf::IfOp::create(b, TypeRange{}, isVector, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
-  walkRow(first, step, vectorBytes / bytesOf(variant.dtype));
+  // With more loads in flight, or of what is widened, kernels spill that also
+  // have the steps of a ring.
+  unsigned budget = accum == variant.dtype ? 4 : 1;
+  walkRow(lanes,
+          std::clamp(llvm::bit_floor(budget / std::max(1u, loads)), 1u, 4u));
   b.setInsertionPointToStart(ifOp.elseBlock());
-  walkRow(first, step, 0);
+  walkRow(0, 1);
 }
 
 /// Teams of as many warps as have something to do.
