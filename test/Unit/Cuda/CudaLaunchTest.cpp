@@ -21,6 +21,26 @@ TEST(CudaLaunch, RingAllreduceOfHostBuffers) {
   }
 }
 
+/// A kernel that gets a launch of the other protocol ends the communicator.
+TEST(CudaLaunch, EachProtocolHasItsKernel) {
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  auto smallBlocksOf = [&](size_t count) {
+    uint64_t before = blocksInSmallSlots();
+    onDevices(2, [&](int rank, coll_comm *comm) {
+      checkAllreduce(plan.plan(), rank, comm, count);
+      checkAllreduce(plan.plan(), rank, comm, 100003);
+      checkAllreduce(plan.plan(), rank, comm, count);
+    });
+    return blocksInSmallSlots() - before;
+  };
+  EXPECT_GT(smallBlocksOf(3), 0u);
+  EXPECT_EQ(smallBlocksOf(100001), 0u);
+  // One dtype without a kernel for small launches: then no launch is small.
+  --plan.change().ndevice_kernels;
+  EXPECT_EQ(smallBlocksOf(3), 0u);
+}
+
 TEST(CudaLaunch, InProcesses) {
   Variables device(std::map<std::string, std::string>{{"COLL_DEVICE", "cuda"}});
   HandPlan plan({ringAllreduce(4)});

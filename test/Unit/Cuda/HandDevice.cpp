@@ -15,6 +15,7 @@
 #include "HandDevice.h"
 #include "test/StandIn/Executor.h"
 
+#include <atomic>
 #include <sched.h>
 #include <time.h>
 
@@ -84,15 +85,24 @@ uint32_t deviceMismatch(const coll_inst *inst, uint32_t block,
 static constexpr uint32_t parameterBytes =
     sizeof(coll_args) + 4 * sizeof(coll_buf) + 16 * sizeof(coll_size);
 
-/// What a kernel does around its steps.
-static void runOnDevice(coll_kernel_fn kernel, const void *parameters,
-                        uint32_t block) {
+static std::atomic<uint64_t> smallBlocks;
+uint64_t coll::test::blocksInSmallSlots() { return smallBlocks; }
+
+/// What a kernel does around its steps. Each is for one protocol; what it finds
+/// in small slots is a host's, not packets.
+static void runOnDevice(coll_kernel_fn kernel, bool isSmall,
+                        const void *parameters, uint32_t block) {
   alignas(64) std::byte memory[COLL_MAX_PARAM_BYTES];
   std::memcpy(memory, parameters, parameterBytes);
   auto &args = *reinterpret_cast<coll_args *>(memory);
   auto &inst = *reinterpret_cast<coll_inst *>(args.inst);
   if (args.sizes == 0)
     args.sizes = reinterpret_cast<uint64_t>(&args.bufs[args.nbufs]);
+  if (isSmall != bool(args.flags & COLL_ARGS_SMALL)) {
+    leave(lineOf(&inst, block), COLL_SYSTEM, 0);
+    return;
+  }
+  smallBlocks += isSmall;
   auto &signal = reinterpret_cast<coll_device_signal *>(inst.signals)[block];
   if (__atomic_exchange_n(&signal.entered, 1, __ATOMIC_ACQUIRE) != 0) {
     leave(lineOf(&inst, block), COLL_OVERLAP, 0);
@@ -103,29 +113,40 @@ static void runOnDevice(coll_kernel_fn kernel, const void *parameters,
 }
 
 /// A function for each kernel, since an image holds plain functions.
-template <size_t I>
+template <size_t I, bool IsSmall>
 static void blockOf(const void *parameters, uint32_t block) {
   static const auto kernels = kernelsOnDevice(true);
-  runOnDevice(kernels[I].fn, parameters, block);
+  runOnDevice(kernels[I].fn, IsSmall, parameters, block);
 }
+template <bool IsSmall>
 static void moveBlock(const void *parameters, uint32_t block) {
   static const auto kernels = kernelsOnDevice(false);
-  runOnDevice(kernels[0].fn, parameters, block);
+  runOnDevice(kernels[0].fn, IsSmall, parameters, block);
 }
 
 void coll::test::addDeviceKernels(HandPlan &plan) {
   using standin::HostImage;
   static const HostImage::Kernel list[] = {
-      {"reduce0", parameterBytes, blockOf<0>},
-      {"reduce1", parameterBytes, blockOf<1>},
-      {"reduce2", parameterBytes, blockOf<2>},
-      {"reduce3", parameterBytes, blockOf<3>},
-      {"reduce4", parameterBytes, blockOf<4>},
-      {"reduce5", parameterBytes, blockOf<5>},
-      {"reduce6", parameterBytes, blockOf<6>},
-      {"reduce7", parameterBytes, blockOf<7>},
-      {"reduce8", parameterBytes, blockOf<8>},
-      {"move", parameterBytes, moveBlock}};
+      {"reduce0", parameterBytes, blockOf<0, false>},
+      {"reduce1", parameterBytes, blockOf<1, false>},
+      {"reduce2", parameterBytes, blockOf<2, false>},
+      {"reduce3", parameterBytes, blockOf<3, false>},
+      {"reduce4", parameterBytes, blockOf<4, false>},
+      {"reduce5", parameterBytes, blockOf<5, false>},
+      {"reduce6", parameterBytes, blockOf<6, false>},
+      {"reduce7", parameterBytes, blockOf<7, false>},
+      {"reduce8", parameterBytes, blockOf<8, false>},
+      {"move", parameterBytes, moveBlock<false>},
+      {"reduce0_ll", parameterBytes, blockOf<0, true>},
+      {"reduce1_ll", parameterBytes, blockOf<1, true>},
+      {"reduce2_ll", parameterBytes, blockOf<2, true>},
+      {"reduce3_ll", parameterBytes, blockOf<3, true>},
+      {"reduce4_ll", parameterBytes, blockOf<4, true>},
+      {"reduce5_ll", parameterBytes, blockOf<5, true>},
+      {"reduce6_ll", parameterBytes, blockOf<6, true>},
+      {"reduce7_ll", parameterBytes, blockOf<7, true>},
+      {"reduce8_ll", parameterBytes, blockOf<8, true>},
+      {"move_ll", parameterBytes, moveBlock<true>}};
   static const HostImage image = [] {
     HostImage made = {{}, uint32_t(std::size(list)), list};
     std::memcpy(made.magic, HostImage::mark, sizeof made.magic);
@@ -136,11 +157,12 @@ void coll::test::addDeviceKernels(HandPlan &plan) {
   static const auto makeKernels = [](bool reduces) {
     std::vector<coll_device_kernel> kernels;
     auto sources = kernelsOnDevice(reduces);
-    for (size_t i = 0; i != sources.size(); ++i)
-      kernels.push_back({sources[i].dtype, sources[i].op, 128,
-                         COLL_PROTOCOL_SIMPLE | COLL_PROTOCOL_SMALL,
-                         parameterBytes, 0, 0, 0,
-                         reduces ? list[i].symbol : "move"});
+    constexpr uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
+    for (size_t p = 0; p != std::size(protocols); ++p)
+      for (size_t i = 0; i != sources.size(); ++i)
+        kernels.push_back({sources[i].dtype, sources[i].op, 128, protocols[p],
+                           parameterBytes, 0, 0, 0,
+                           list[10 * p + (reduces ? i : 9)].symbol});
     return kernels;
   };
   static const auto reducing = makeKernels(true), moving = makeKernels(false);

@@ -22,6 +22,8 @@ namespace coll::test {
 /// Gives a plan device kernels that the stand-in runs: those of HandKernel.cpp,
 /// with waits as docs/Cuda.md has them.
 void addDeviceKernels(HandPlan &plan);
+/// Blocks that kernels for small launches have run so far.
+uint64_t blocksInSmallSlots();
 
 #define X(name, symbol, parameters)                                            \
   extern "C" ::coll::cuda::Result symbol parameters;
