@@ -268,7 +268,7 @@ void DeviceRun::useBuffers() {
 bool DeviceRun::tellsSignatures(uint32_t rank, const coll_block &line) const {
   uint64_t want = line.want, have = line.have, mask = 0xffffffff;
   uint64_t peer = line.progress & 0xffff;
-  if (call.isSmall) // of packets
+  if (call.isSmall && kernels[1]) // of packets
     mask = 0xffff;
   if (line.progress >> 60 != COLL_STATE_IDLE)
     return false;

@@ -63,6 +63,8 @@ static std::string makeWays(const MutantPlan &plan, unsigned seeds,
       verifiedRings(*findRanks(*plan.call.plan, int(plan.call.ranks)));
   auto add = [&](const char *name, bool isSmall, Trouble trouble,
                  unsigned launches) {
+    if (isSmall && !chooseDeviceKernels(plan.call)[1])
+      return; // the same as bulk
     Way way;
     way.name = name;
     way.call = plan.call;
