@@ -371,8 +371,9 @@ static LogicalResult verifyPlace(Operation *op, Value memory,
 /// of another rank may speak.
 static LogicalResult verifyRegion(Operation *op, Value channel, Value memory,
                                   std::optional<ArrayRef<int64_t>> indices,
-                                  bool isOwn, StringRef constraint) {
-  if (!memory && !indices)
+                                  bool isOwn, bool isMarked,
+                                  StringRef constraint) {
+  if (!memory && !indices && !isMarked)
     return success();
   auto step = op->getParentOfType<StepOp>();
   if (!memory || !indices || indices->size() != 2 ||
@@ -387,7 +388,7 @@ static LogicalResult verifyRegion(Operation *op, Value channel, Value memory,
 LogicalResult PopOp::verify() {
   if (failed(verifyChannel(*this, getChannel(), Direction::From)) ||
       failed(verifyRegion(*this, getChannel(), getMemory(), getIndices(),
-                          !getGet(), "C4")))
+                          !getGet(), getAhead(), "C4")))
     return failure();
   return verifyRounding(*this, getScaled(), getRounded());
 }
@@ -412,5 +413,5 @@ LogicalResult PushOp::verify() {
   if (failed(verifyChannel(*this, getChannel(), Direction::To)))
     return failure();
   return verifyRegion(*this, getChannel(), getMemory(), getIndices(), getGet(),
-                      "C3");
+                      getAhead(), "C3");
 }

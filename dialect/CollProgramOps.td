@@ -339,13 +339,15 @@ def Coll_PopOp : Coll_StepPartOp<"pop"> {
 
     A message may go direct: `put`, it is stored into a region of the receiver's
     memory by the sender; `get`, it is loaded from a region of the sender's memory by
-    the receiver. Both ends name the region, at its owner.
+    the receiver. Both ends name the region, at its owner. `ahead`: who moves the
+    message may do so in the first round for all rounds.
 
     Constraints:
     * (C1) Stands in a `coll.step`.
     * (C2) The channel is one `from` a peer, of the same rank.
     * (C3) What is `rounded` is `scaled`.
-    * (C4) What may go direct is the step's chunk of a part of a buffer.
+    * (C4) What may go direct is the step's chunk of a part of a buffer; nothing else
+      is `ahead`.
 
     Example:
 
@@ -358,11 +360,13 @@ def Coll_PopOp : Coll_StepPartOp<"pop"> {
                        DefaultValuedAttr<Coll_DataTypeAttr, "DataType::T">:$type,
                        UnitAttr:$scaled, UnitAttr:$rounded,
                        Optional<Coll_MemoryType>:$memory,
-                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get);
+                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get,
+                       UnitAttr:$ahead);
   let results = (outs Coll_ValueType:$result);
   let assemblyFormat = [{
     $channel (`as` custom<Word>($type)^)? (`scaled` $scaled^)?
-    (`rounded` $rounded^)? (custom<Region>($memory, $indices, $get)^)? attr-dict
+    (`rounded` $rounded^)? (custom<Region>($memory, $indices, $get)^)?
+    (`ahead` $ahead^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -452,13 +456,14 @@ def Coll_StoreOp : Coll_StepPartOp<"store"> {
 def Coll_PushOp : Coll_StepPartOp<"push"> {
   let summary = "Puts a message into a channel";
   let description = [{
-    Rounds once more if its type is not that of the step. `put` and `get` as for
-    `coll.pop`.
+    Rounds once more if its type is not that of the step. `put`, `get` and
+    `ahead` as for `coll.pop`.
 
     Constraints:
     * (C1) Stands in a `coll.step`.
     * (C2) The channel is one `to` a peer, of the same rank.
-    * (C3) What may go direct is the step's chunk of a part of a buffer.
+    * (C3) What may go direct is the step's chunk of a part of a buffer; nothing else
+      is `ahead`.
 
     Example:
 
@@ -470,10 +475,11 @@ def Coll_PushOp : Coll_StepPartOp<"push"> {
   let arguments = (ins Coll_ValueType:$value, Coll_ChannelType:$channel,
                        DefaultValuedAttr<Coll_DataTypeAttr, "DataType::T">:$type,
                        Optional<Coll_MemoryType>:$memory,
-                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get);
+                       OptionalAttr<DenseI64ArrayAttr>:$indices, UnitAttr:$get,
+                       UnitAttr:$ahead);
   let assemblyFormat = [{
     $value `to` $channel (`as` custom<Word>($type)^)?
-    (custom<Region>($memory, $indices, $get)^)? attr-dict
+    (custom<Region>($memory, $indices, $get)^)? (`ahead` $ahead^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -1,6 +1,7 @@
 //===- Direct.cpp - Which messages may go direct --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lib/Analysis/Direct.h"
+#include "lib/Analysis/DirectOrder.h"
 #include "lib/Analysis/DirectWait.h"
 #include "lib/Analysis/ProgramCheckRun.h"
 
@@ -207,7 +208,8 @@ std::vector<bool> Chooser::findSpreads() const {
 }
 
 /// What may be either is got where the sender has more to move, of its own too,
-/// than the receiver, unless one instruction moves it to all.
+/// than the receiver, unless one instruction moves it to all, or `map` says
+/// who.
 void Chooser::prefer() {
   const std::vector<bool> spreads = findSpreads();
   std::vector<uint32_t> sent(programs.numRanks()), received(sent);
@@ -221,9 +223,12 @@ void Chooser::prefer() {
   for (uint32_t c = 0; c < candidates.size(); ++c) {
     Candidate &candidate = candidates[c];
     bool isBoth = candidate.put && candidate.get;
-    bool isGot = isBoth ? !spreads[c] && sent[candidate.id.from] >
-                                             received[candidate.id.to]
-                        : candidate.get.has_value();
+    const Port::Wish wish = candidate.variants[0].send->wish;
+    bool isMore = sent[candidate.id.from] > received[candidate.id.to];
+    bool isGot = !isBoth                ? candidate.get.has_value()
+                 : wish == Port::Pushed ? false
+                 : wish == Port::Pulled ? true
+                                        : !spreads[c] && isMore;
     candidate.direct = isGot           ? Port::Get
                        : candidate.put ? Port::Put
                                        : Port::None;
@@ -272,6 +277,7 @@ void Chooser::mark(const Candidate &candidate) {
       const bool isDeclined = isOwner && &pair == &candidate.variants[1] &&
                               declined.count(candidate.kind());
       port->direct = isDeclined ? Port::None : candidate.direct;
+      port->ahead = false;
       port->loc = port->direct == Port::Put   ? *candidate.put
                   : port->direct == Port::Get ? *candidate.get
                                               : Location();
@@ -284,6 +290,7 @@ void Chooser::clear() {
       for (Port &port : program.ports)
         if (port.direct != Port::None) {
           port.direct = Port::None;
+          port.ahead = false;
           port.loc = {};
         }
 }
@@ -384,7 +391,7 @@ void Chooser::choose() {
     }
     std::optional<ProgramError> lost = check::lostOrder(programs, memberIndex);
     if (!lost)
-      return;
+      return direct::markAhead(programs, member);
     if (lost->kind != ProgramError::Race || !takeBackAt(lost->rank))
       break;
   }

@@ -39,6 +39,11 @@
 //    batches (FifoShape::guaranteed; fewer messages are aligned otherwise). A
 //    block waits for ack after all else, when it has given back its credits and
 //    sent its own acks.
+// 7. What is moved ahead happens at its step in the first round for all rounds.
+//    Rounds touch different elements, so of two accesses to an element one is
+//    too early if in its round it has to come behind the other. So all that
+//    conflicts with it comes after it: with its store where it is stored, with
+//    its load where it is loaded, whose own order is that of the round.
 //
 // Nothing here knows how messages were chosen (Direct.h).
 //
@@ -65,6 +70,7 @@ struct DirectError {
     Shape,     ///< it is no message that could go direct; `detail`
     Order,     ///< the variants have messages of a block in different orders
     Race,      ///< nothing orders it and another access to its region
+    Ahead,     ///< something comes before what is moved ahead of its round
     Undecided, ///< there is too much to look at
   } kind;
   Variant variant = Variant::OutOfPlace;

@@ -47,12 +47,15 @@ Run::Run(const ProgramMember &member, Variant variant)
       const Step &step = stepAt(ends.first[i]);
       const Port::Direct asSent = portAt(ends.first[i]).direct,
                          asReceived = portAt(ends.second[i]).direct;
-      messages.push_back({{from, to, tag, i},
-                          ends.first[i],
-                          ends.second[i],
-                          step.size,
-                          step.chunk,
-                          asSent == asReceived ? asSent : Port::None});
+      Message message{{from, to, tag, i},
+                      ends.first[i],
+                      ends.second[i],
+                      step.size,
+                      step.chunk,
+                      asSent == asReceived ? asSent : Port::None,
+                      std::max(asSent, asReceived)};
+      message.ahead = portAt(message.mover()).ahead;
+      messages.push_back(message);
     }
   }
 }

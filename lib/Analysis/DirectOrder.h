@@ -27,6 +27,13 @@ struct Message {
   End send, recv;
   uint32_t size = 0, chunk = 0;
   Port::Direct direct = Port::None; ///< as both ends say
+  /// As one of them says: the region's owner may decline.
+  Port::Direct said = Port::None;
+  bool ahead = false; ///< who moves it says so
+
+  /// Who moves it, if it goes direct, and whose region it is.
+  End mover() const { return said == Port::Get ? recv : send; }
+  End owner() const { return said == Port::Get ? send : recv; }
 };
 
 /// One variant of one member. Its messages are in order of their ids.
@@ -53,6 +60,10 @@ public:
     return programOf(end.block).ports[end.port];
   }
 };
+
+/// Marks what may be moved ahead for the simplest of reasons: nothing else
+/// touches what is stored to, and nothing stores to what is loaded from.
+void markAhead(const ProgramSet &programs, ProgramMember &member);
 
 /// Of the steps of a run, as messages of one chunk see it.
 class Order {

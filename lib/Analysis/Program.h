@@ -52,10 +52,21 @@ struct Port {
   /// All puts of a channel go into one buffer, all gets come from one. Whether
   /// a message does go direct is decided per channel and launch.
   enum Direct : uint8_t { None, Put, Get } direct = None;
+  /// Of who moves the message, a put's sender or a get's receiver, in this
+  /// variant: what one call can move may be moved in the first round for all
+  /// rounds.
+  bool ahead = false;
   /// What `map` says of the message, for who chooses the above: nothing; never
-  /// without a slot; as it suits multimem instructions; without one. Not in
-  /// programs as text.
-  enum Wish : uint8_t { AsFits, InSlots, ByMultimem, Directly } wish = AsFits;
+  /// without a slot; as it suits multimem instructions; without one; moved by
+  /// its sender; by its receiver. Not in programs as text.
+  enum Wish : uint8_t {
+    AsFits,
+    InSlots,
+    ByMultimem,
+    Directly,
+    Pushed,
+    Pulled
+  } wish = AsFits;
 };
 
 /// One pass over one chunk (its share of one round): all sources are combined

@@ -375,6 +375,8 @@ std::string coll::describe(const ProgramError &error,
   case ProgramError::NotDirect:
     return "a message of " + rank + " cannot go direct: " + detail + in;
   case ProgramError::DirectRace:
+    if (error.isAhead)
+      return "a message of " + rank + " cannot go direct: " + detail + in;
     return rank + (error.isStore ? " puts into " : " gets from ") + at +
            " of " + peer + ", where rank " + std::to_string(error.otherRank) +
            (error.isOtherDirect ? (error.isOtherStore ? " puts" : " gets")

@@ -80,6 +80,7 @@ struct ProgramError {
   bool isStore = false, isOtherStore = false;
   /// Deadlock, Race: in some mixture of messages that go direct and others.
   bool isDirect = false, isOtherDirect = false;
+  bool isAhead = false; ///< DirectRace: the first is moved ahead of its round
   uint32_t roundsBefore = 0;
   Location location = {}; ///< memory errors
   FifoShape fifo = {};

@@ -19,7 +19,8 @@ std::vector<ProgramError> check::directErrors(const ProgramSet &programs,
   options.maxErrors = maxErrors;
   const ProgramMember &member = programs.members[m];
   for (const DirectError &found : checkDirect(programs, m, options)) {
-    ProgramError error{found.kind == DirectError::Race
+    const bool isAhead = found.kind == DirectError::Ahead;
+    ProgramError error{found.kind == DirectError::Race || isAhead
                            ? ProgramError::DirectRace
                            : ProgramError::NotDirect};
     const auto &ranks =
@@ -38,6 +39,7 @@ std::vector<ProgramError> check::directErrors(const ProgramSet &programs,
     error.isOtherStore = found.otherAt.isStore;
     error.isOtherDirect = found.isOtherDirect;
     error.isDirect = true;
+    error.isAhead = isAhead;
     error.peer =
         found.direct == Port::Get ? found.message.from : found.message.to;
     error.tag = found.message.tag;

@@ -114,7 +114,8 @@ void Classifier::flattenProgram(const RankProgram &program, Variant variant,
         const Port &port = program.ports[p];
         bool isMemory = port.kind == Port::Load || port.kind == Port::Store;
         uint64_t flags = port.scaled | port.scaledRounded << 1 |
-                         port.receivedScaled << 2 | isMemory << 3;
+                         port.receivedScaled << 2 | isMemory << 3 |
+                         port.ahead << 4;
         hash.add(uint64_t(port.kind) << 56 | uint64_t(port.type) << 48 |
                  flags << 40 | uint64_t(port.direct) << 36 |
                  (isMemory ? 0 : port.end));

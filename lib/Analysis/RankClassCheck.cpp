@@ -82,7 +82,7 @@ bool Comparison::isPort(Variant variant, uint32_t index, const Port &a,
     bool isMemory = p.kind == Port::Load || p.kind == Port::Store;
     return std::tuple(p.kind, p.type, p.scaled, p.scaledRounded,
                       p.receivedScaled, isMemory ? 0 : p.end, p.loc.space,
-                      p.loc.buffer, p.direct);
+                      p.loc.buffer, p.direct, p.ahead);
   };
   if (fixed(a) != fixed(b))
     return false;

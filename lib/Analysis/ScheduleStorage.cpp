@@ -207,6 +207,11 @@ Port::Wish Emitter::wishOf(uint32_t message) const {
       mapping.protocol.empty() ? graph.map.protocol : mapping.protocol;
   if (mapping.staged || graph.map.staged || protocol == "simple")
     return Port::InSlots;
+  const bool says = mapping.push || mapping.pull;
+  if (says ? mapping.push : graph.map.push)
+    return Port::Pushed;
+  if (says ? mapping.pull : graph.map.pull)
+    return Port::Pulled;
   return protocol == "multimem" ? Port::ByMultimem
          : protocol == "direct" ? Port::Directly
                                 : Port::AsFits;

@@ -38,8 +38,8 @@ static constexpr DirectiveInfo directives[] = {
     {"instances", Arg::Positive, Where::Yes, Where::NotYet},
     {"order", Arg::Order, Where::Yes, Where::NotYet},
     {"protocol", Arg::Protocol, Where::Yes, Where::Yes},
-    {"pull", Arg::None, Where::NotYet, Where::NotYet},
-    {"push", Arg::None, Where::NotYet, Where::NotYet},
+    {"pull", Arg::None, Where::Yes, Where::Yes},
+    {"push", Arg::None, Where::Yes, Where::Yes},
     {"recv_block", Arg::Int, Where::No, Where::Yes},
     {"round", Arg::Positive, Where::Yes, Where::No},
     {"scratch", Arg::Int, Where::Yes, Where::No},
@@ -124,15 +124,9 @@ bool MapEmitter::checkDirective(const MapItem &item, bool isTop) {
     return false;
   }
   if (where == Where::NotYet) {
-    Report report = e.error(
-        Slug::NotYet, item.name.range,
-        "'" + name + "' " + (info->top == Where::Yes ? "under a label " : "") +
-            "is not implemented yet");
-    if (info->top == Where::Yes)
-      report.help(item.name.range,
-                  "at the top of 'map' it holds for the schedule");
-    else
-      report.help(item.name.range, "all data is staged: it goes through slots");
+    e.error(Slug::NotYet, item.name.range,
+            "'" + name + "' under a label is not implemented yet")
+        .help(item.name.range, "at the top of 'map' it holds for the schedule");
     return false;
   }
   size_t wanted = info->arg == Arg::None ? 0 : 1;

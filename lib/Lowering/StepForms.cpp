@@ -11,8 +11,8 @@
 //
 // The latter are all puts of the step or none. A step that only stores what it
 // gets is done by the kernel as a whole. As a call of it takes its time, and
-// rounds are only there for the ring, the first round moves for all, if nobody
-// else touches what is moved (RegionUses); messages are counted round by round.
+// rounds are only there for the ring, the first round moves for all, where that
+// is proved to be right (Port::ahead); messages are counted round by round.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,9 +18,9 @@ namespace {
 class TableBuilder {
 public:
   TableBuilder(const ProgramSet &programs, const RankClass &rankClass,
-               Ahead ahead, ShapeTable &shapes,
+               ShapeTable &shapes,
                const std::function<uint32_t(SiteId)> &siteOf)
-      : programs(programs), rankClass(rankClass), ahead(ahead),
+      : programs(programs), rankClass(rankClass),
         member(programs.members[rankClass.member]), shapes(shapes),
         siteOf(siteOf) {}
   ClassTable build();
@@ -36,14 +36,11 @@ private:
   void step(const RankProgram &program, const Step &step, Variant which,
             uint32_t number, uint32_t marks);
   void port(const Port &port, Variant which, uint32_t index, uint32_t marks);
-  uint32_t marksOf(const RankProgram &program, const Step &step,
-                   Variant which) const;
   void blockEnds(const RankProgram &program, const BlockProgram &block);
   void directEnds(const RankProgram &program, const BlockProgram &block);
 
   const ProgramSet &programs;
   const RankClass &rankClass;
-  const Ahead ahead;
   const ProgramMember &member;
   ShapeTable &shapes;
   const std::function<uint32_t(SiteId)> &siteOf;
@@ -290,25 +287,20 @@ void TableBuilder::directEnds(const RankProgram &program,
   push(entries.size());
 }
 
-/// What is put in all rounds must be there in the first: a launch input, which
-/// out of place nobody overwrites. What is got must not be put into scratch,
-/// which holds one round.
-uint32_t TableBuilder::marksOf(const RankProgram &program, const Step &step,
-                               Variant which) const {
-  const Port &source = program.ports[step.firstPort];
-  auto isBuffer = [&](const Port &port, Buffer::Kind kind) {
-    return port.loc.space == Location::Buffer &&
-           member.buffers[port.loc.buffer].kind == kind;
+/// Whether the step moves all rounds at once, where it moves at all: one call
+/// is for all its puts.
+static uint32_t aheadMark(const RankProgram &program, const Step &step) {
+  const Port *first = program.ports.data() + step.firstPort;
+  const Port *sinks = first + step.numSources, *end = sinks + step.numSinks;
+  auto isPut = [](const Port &port) {
+    return port.kind == Port::Send && port.direct == Port::Put;
   };
-  if (step.numSources != 1)
-    return 0;
-  const Port &sink = program.ports[step.firstPort + 1];
-  bool isAhead = source.kind == Port::Load
-                     ? ahead.puts && which == Variant::OutOfPlace &&
-                           isBuffer(source, Buffer::In)
-                     : ahead.gets && source.direct == Port::Get &&
-                           step.numSinks == 1 && sink.kind == Port::Store &&
-                           isBuffer(sink, Buffer::Out);
+  const bool isAhead = first->kind == Port::Recv
+                           ? first->ahead
+                           : std::any_of(sinks, end, isPut) &&
+                                 std::all_of(sinks, end, [&](const Port &port) {
+                                   return !isPut(port) || port.ahead;
+                                 });
   return isAhead ? uint32_t(kPortAhead) : 0;
 }
 
@@ -323,7 +315,7 @@ void TableBuilder::variant(const RankProgram &program, Variant which) {
     entries.push_back({table.words.size(), block.steps.size()});
     for (uint32_t s = 0; s < block.steps.size(); ++s)
       step(program, block.steps[s], which, number++,
-           marksOf(program, block.steps[s], which) |
+           aheadMark(program, block.steps[s]) |
                (wait.isDeferred(b, s) ? uint32_t(kPortDeferred) : 0));
   }
   table.entry[static_cast<unsigned>(which)] = table.words.size();
@@ -355,10 +347,9 @@ ClassTable TableBuilder::build() {
 }
 
 ClassTable buildClassTable(const ProgramSet &programs,
-                           const RankClass &rankClass, Ahead ahead,
-                           ShapeTable &shapes,
+                           const RankClass &rankClass, ShapeTable &shapes,
                            const std::function<uint32_t(SiteId)> &siteOf) {
-  return TableBuilder(programs, rankClass, ahead, shapes, siteOf).build();
+  return TableBuilder(programs, rankClass, shapes, siteOf).build();
 }
 
 } // namespace coll::lowering

@@ -9,7 +9,6 @@
 #define COLL_LIB_LOWERING_STEPTABLE_H
 
 #include "lib/Analysis/RankClass.h"
-#include "lib/Lowering/RegionUses.h"
 #include "lib/Lowering/StepShape.h"
 
 #include <functional>
@@ -40,8 +39,7 @@ struct ClassTable {
 
 /// `siteOf` numbers the sites of the plan.
 ClassTable buildClassTable(const ProgramSet &programs,
-                           const RankClass &rankClass, Ahead ahead,
-                           ShapeTable &shapes,
+                           const RankClass &rankClass, ShapeTable &shapes,
                            const std::function<uint32_t(SiteId)> &siteOf);
 
 } // namespace coll::lowering

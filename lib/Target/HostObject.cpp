@@ -73,13 +73,11 @@ Plan coll::makePlan(const ScheduleInput &input, const SourceManager &sources) {
     ranks.bulk = scheduled->bulk;
     ranks.small = scheduled->small;
     ranks.classes = classifyRanks(*programs);
-    std::vector<Ahead> ahead;
-    for (const ProgramMember &member : programs->members)
-      ahead.push_back(findAhead(member));
     for (const RankClass &rankClass : ranks.classes.classes)
-      ranks.tables.push_back(buildClassTable(
-          *programs, rankClass, ahead[rankClass.member], plan.shapes,
-          [&](SiteId site) { return sites.idOf(*programs, site); }));
+      ranks.tables.push_back(
+          buildClassTable(*programs, rankClass, plan.shapes, [&](SiteId site) {
+            return sites.idOf(*programs, site);
+          }));
     plan.ranks.push_back(std::move(ranks));
   }
   return plan;

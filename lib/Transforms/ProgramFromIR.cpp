@@ -290,6 +290,7 @@ template <typename Op> void Reader::readRegion(Op op, Port &port) {
   if (!op.getMemory())
     return;
   port.direct = op.getGet() ? Port::Get : Port::Put;
+  port.ahead = op.getAhead();
   port.loc = readPlace(op.getMemory(), *op.getIndices());
 }
 

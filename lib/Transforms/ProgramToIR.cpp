@@ -235,13 +235,13 @@ Writer::region(const Port &port) {
 
 mlir::Value Writer::writeSource(const Port &port) {
   const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
-               direct, wish] = port; // wish: what came of it is written
+               direct, ahead, wish] = port; // wish: what came of it is written
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Recv) {
     assert(!scaled && "a received leaf is scaled by receivedScaled");
     auto [memory, indices] = region(port);
     return PopOp::create(b, loc, recvEnds[end], dataType, receivedScaled,
-                         rounded, memory, indices, direct == Port::Get);
+                         rounded, memory, indices, direct == Port::Get, ahead);
   }
   assert(kind == Port::Load && !receivedScaled && direct == Port::None &&
          "not a source");
@@ -251,13 +251,13 @@ mlir::Value Writer::writeSource(const Port &port) {
 
 void Writer::writeSink(const Port &port, mlir::Value result) {
   const auto &[kind, elemType, scaled, rounded, receivedScaled, end, where,
-               direct, wish] = port; // wish: what came of it is written
+               direct, ahead, wish] = port; // wish: what came of it is written
   assert(!scaled && !rounded && !receivedScaled && "sinks do not scale");
   DataType dataType = DataType(unsigned(elemType));
   if (kind == Port::Send) {
     auto [memory, indices] = region(port);
     PushOp::create(b, loc, result, sendEnds[end], dataType, memory, indices,
-                   direct == Port::Get);
+                   direct == Port::Get, ahead);
     return;
   }
   assert(kind == Port::Store && direct == Port::None && "not a sink");

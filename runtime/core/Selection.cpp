@@ -14,7 +14,8 @@
 namespace coll {
 
 /// Crossovers as measured on two cores; coll-run --tune writes better ones. Two
-/// ranks: by slots both are as fast, in registered memory two shots are best.
+/// ranks: by slots both are as fast, in registered memory two shots are best;
+/// and one message is moved by both ends.
 static constexpr std::string_view builtIn = R"(coll-tune 1
 allreduce       2     any     0..32768      std_allreduce_one_shot    auto
 allreduce       2     any     32768..max    std_allreduce_two_shot    auto
@@ -24,11 +25,13 @@ allreduce       any   any     524288..max   std_allreduce_ring        auto
 allgather       any   any     0..max       std_allgather_direct      auto
 reduce_scatter  any   any     0..max       std_reduce_scatter_direct auto
 alltoall        any   any     0..max       std_alltoall_direct       auto
+broadcast       2     any     65536..max   std_broadcast_halves      bulk
 broadcast       any   any     0..4096      std_broadcast_direct      auto
 broadcast       any   any     4096..max    std_broadcast_direct      bulk
 reduce          any   any     0..max       std_reduce_direct         auto
 scatter         any   any     0..max       std_scatter_direct        auto
 gather          any   any     0..max       std_gather_direct         auto
+send_recv       2     any     65536..max   std_send_recv_halves      bulk
 send_recv       any   any     0..max       std_send_recv             auto
 )";
 

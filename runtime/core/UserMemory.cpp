@@ -123,12 +123,12 @@ uint64_t UserMemory::findInProcess(uint64_t begin, uint64_t end) const {
   return comm.isReached() && end <= kAddressEnd ? begin : 0;
 }
 
-/// A copy by loads and stores pays early. One by the kernel looks up pages
-/// while the slots' two copies overlap: on two processors it took 0.4 to 1.4
-/// times as long for messages of 128 and 256 KiB, 0.45 to 1.25 for 512 KiB and
-/// 1 MiB, and 0.45 to 1.05 above, depending on who copies what beside it.
+/// A copy by loads and stores pays early. One by the kernel takes a call and
+/// looks up pages; where both ranks move at a time it took 0.9 of what slots
+/// take for messages of 32 KiB, 0.6 for 64 KiB, and 1.0 to 1.4 where one waits
+/// for the other, whose message then better comes in two halves.
 uint64_t UserMemory::leastInProcess() const {
-  constexpr uint64_t least = 16 << 10, leastByKernel = 512 << 10;
+  constexpr uint64_t least = 16 << 10, leastByKernel = 32 << 10;
   return isSlowToReduce() ? leastByKernel : least;
 }
 

@@ -46,6 +46,7 @@ static const std::vector<TuneCandidate> candidates = {
     {"broadcast", "std_broadcast_direct", false},
     {"broadcast", "std_broadcast_direct", true},
     {"broadcast", "std_broadcast_chain", false},
+    {"broadcast", "std_broadcast_halves", true},
     {"reduce", "std_reduce_direct", false},
     {"reduce", "std_reduce_direct", true},
     {"scatter", "std_scatter_direct", false},

@@ -30,6 +30,7 @@ void test::mark(ProgramSet &programs, const MessageId &id, Port::Direct direct,
             if ((!isSend && !isRecv) || seen++ != id.index)
               continue;
             port.direct = direct;
+            port.ahead = false;
             port.loc = direct == Port::None ? Location() : region;
           }
     }
@@ -97,6 +98,25 @@ void test::declineAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
   }
 }
 
+/// Some messages are moved ahead by steps that could.
+static void markAheadAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
+  ProgramMember &member = programs.members[0];
+  const bool mayMove = random() % 2 == 0;
+  for (auto *ranks : {&member.outOfPlace, &member.inPlace})
+    for (RankProgram &program : *ranks)
+      for (const BlockProgram &block : program.blocks)
+        for (const Step &step : block.steps)
+          for (uint32_t p = step.firstPort;
+               p < step.firstPort + step.numSources + step.numSinks; ++p) {
+            Port &port = program.ports[p];
+            const bool isSend = port.kind == Port::Send;
+            port.ahead = mayMove &&
+                         port.direct == (isSend ? Port::Put : Port::Get) &&
+                         port.direct != Port::None && step.numSources == 1 &&
+                         (isSend || step.numSinks == 1) && random() % 3 != 0;
+          }
+}
+
 void test::markAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
   if (random() % 8 == 0) {
     chooseDirect(programs, std::array{FifoShape{8, 1, 1, 1}});
@@ -117,5 +137,6 @@ void test::markAtRandom(ProgramSet &programs, std::mt19937_64 &random) {
     if (region.space == Location::Buffer || isWild)
       mark(programs, message.id, isPut ? Port::Put : Port::Get, region);
   }
+  markAheadAtRandom(programs, random);
   declineAtRandom(programs, random);
 }

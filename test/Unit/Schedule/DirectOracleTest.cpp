@@ -29,6 +29,7 @@ constexpr uint64_t maxStates = 5000;
 struct Tally {
   uint64_t right = 0, direct = 0, races = 0, strict = 0, shapes = 0, stuck = 0;
   uint64_t others = 0, cut = 0, settings = 0, states = 0;
+  uint64_t ahead = 0, early = 0;
 };
 
 std::string number(uint64_t n) { return std::to_string(n); }
@@ -61,8 +62,17 @@ private:
   FifoShape shape;
   ProgramCheckResult verdict;
   std::set<DirectMessages> marked;
-  bool hasInPlace = false;
+  bool hasInPlace = false, movesAhead = false;
 };
+
+bool isAnyMovedAhead(const ProgramMember &member) {
+  for (const auto *ranks : {&member.outOfPlace, &member.inPlace})
+    for (const RankProgram &program : *ranks)
+      for (const Port &port : program.ports)
+        if (port.ahead)
+          return true;
+  return false;
+}
 } // namespace
 
 /// Half of them of schedules; half of transfers that are right in the ring.
@@ -93,6 +103,7 @@ Case::Case(uint64_t seed, Tally &tally)
   else
     verdict = checkPrograms(program.programs, {}, options);
   marked = directMessages(program.programs, 0);
+  movesAhead = isAnyMovedAhead(program.programs.members[0]);
   hasInPlace = !program.programs.members[0].inPlace.empty();
 }
 
@@ -113,6 +124,9 @@ Setting Case::randomSetting(uint32_t how) {
   setting.asInRing = !hasGraph;
   setting.shape = {64, 1, 1, 1};
   setting.direct = how < 2 ? marked : someOf(marked, random);
+  setting.movesAhead = movesAhead && (how < 2 || random() % 2 == 0);
+  if (setting.movesAhead)
+    setting.shape.rounds = 2;
   setting.variants.assign(program.programs.numRanks(), Variant::OutOfPlace);
   if (hasInPlace)
     for (Variant &variant : setting.variants)
@@ -163,11 +177,12 @@ void Case::check() {
   if (verdict.isRight()) {
     ++tally.right;
     tally.direct += hasDirect();
+    tally.ahead += movesAhead;
     for (uint32_t how = 0; how < 4; ++how) {
       Setting setting = randomSetting(how);
       expectRight(setting);
       setting.shape = shape;
-      setting.shape.rounds = 1 + how / 2;
+      setting.shape.rounds = 1 + (how / 2 || setting.movesAhead);
       if (how % 2)
         setting.launches = 2;
       expectRight(setting);
@@ -183,6 +198,7 @@ void Case::check() {
       break;
     [[fallthrough]];
   case ProgramError::DirectRace:
+    tally.early += error.isAhead;
     ++(findWrong() ? tally.races : tally.strict);
     return;
   case ProgramError::NotDirect:
@@ -219,9 +235,11 @@ TEST(DirectOracle, EveryMixtureInEveryInterleaving) {
           " mixtures in every interleaving (" + number(tally.states) +
           " states): " + number(tally.right) + " right, " +
           number(tally.direct) + " of them with direct messages, " +
-          number(tally.races) + " races, " + number(tally.shapes) +
-          " cannot be direct, " + number(tally.stuck) + " stuck, " +
-          number(tally.others) + " wrong in the ring, " + number(tally.cut) +
+          number(tally.ahead) + " with what is moved ahead, " +
+          number(tally.races) + " races, " + number(tally.early) +
+          " ahead of others, " + number(tally.shapes) + " cannot be direct, " +
+          number(tally.stuck) + " stuck, " + number(tally.others) +
+          " wrong in the ring, " + number(tally.cut) +
           " mixtures too large; 0 accepted wrongly, " + number(tally.strict) +
           " refused though right, " + seeds.text());
   if (!seeds.areMany())
@@ -229,6 +247,8 @@ TEST(DirectOracle, EveryMixtureInEveryInterleaving) {
   EXPECT_GT(tally.direct * 10, seeds.numDone());
   EXPECT_GT(tally.races * 20, seeds.numDone());
   EXPECT_LT(tally.strict * 2, tally.races);
+  EXPECT_GT(tally.ahead * 100, seeds.numDone());
+  EXPECT_GT(tally.early * 500, seeds.numDone());
 }
 
 // What the handshakes are for: without any one of them, programs go wrong.

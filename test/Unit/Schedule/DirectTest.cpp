@@ -140,6 +140,63 @@ TEST(Direct, APutBeforeTheLastReadIsRefused) {
   }
 }
 
+// What is moved ahead of its round comes before all that uses its region, as
+// the second put does not.
+TEST(Direct, WhatIsMovedTooEarlyIsRefused) {
+  for (uint32_t ahead : {0u, 1u}) {
+    std::vector<std::vector<HandStep>> ranks(2);
+    ranks[0] = {{{}, {1}}, {{1}, {}}, {{}, {1}}};
+    ranks[1] = {{{0}, {}}, {{}, {0}}, {{0}, {}}};
+    ProgramSet programs = byHand(ranks);
+    RankProgram &first = programs.members[0].outOfPlace[0],
+                &second = programs.members[0].outOfPlace[1];
+    second.ports[second.blocks[0].steps[1].firstPort].loc.buffer = 1;
+    ProgramCheckOptions options;
+    options.checkTerms = false;
+    const Location out{.buffer = 1};
+    mark(programs, {0, 1, 0, 0}, Port::Put, out);
+    mark(programs, {0, 1, 0, 1}, Port::Put, out);
+    EXPECT_TRUE(checkPrograms(programs, {}, options).isRight());
+    first.ports[first.blocks[0].steps[2 * ahead].firstPort + 1].ahead = true;
+    ProgramCheckResult check = checkPrograms(programs, {}, options);
+    EXPECT_EQ(check.isRight(), ahead == 0);
+    if (!check.isRight()) {
+      EXPECT_EQ(check.errors[0].kind, ProgramError::DirectRace);
+      EXPECT_TRUE(check.errors[0].isAhead);
+    }
+  }
+}
+
+// What is not moved ahead mostly must not be.
+TEST(Direct, WhatCannotBeMovedAheadIsRefused) {
+  uint64_t moves = 0, refused = 0, equivalent = 0;
+  for (const Named &named : allSchedules()) {
+    if (named.graph.numRanks() > 3)
+      continue;
+    SCOPED_TRACE(named.name);
+    ProgramSet mutant = programsOf(named.graph);
+    ProgramMember &member = mutant.members[0];
+    for (auto *ranks : {&member.outOfPlace, &member.inPlace})
+      for (RankProgram &program : *ranks)
+        for (Port &port : program.ports) {
+          if (port.direct == Port::None || port.ahead)
+            continue;
+          port.ahead = true;
+          const ProgramError::Kind kind = firstError(mutant);
+          port.ahead = false;
+          refused += kind == ProgramError::NotDirect ||
+                     kind == ProgramError::DirectRace;
+          equivalent += kind == ProgramError::Malformed;
+          ++moves;
+        }
+  }
+  EXPECT_EQ(refused + equivalent, moves);
+  EXPECT_LT(equivalent * 4, moves);
+  reportScore("marks of what is moved ahead",
+              std::to_string(refused) + " of " + std::to_string(moves) +
+                  " that are wrong are refused");
+}
+
 // Every message, marked in every way and with every region of a launch buffer
 // that the choice did not come to: refused, but for a few that are as good.
 TEST(Direct, WrongMarksAreRefused) {

@@ -84,6 +84,11 @@ private:
   bool isDeferred(const Block &b) const;
   bool isDropped(const Block &b, const Port &sink) const;
   bool isIdle(const Block &b) const;
+  /// A message's port in a step that moves all rounds in the first, and this is
+  /// its first slice, or a later one.
+  bool isAhead(const Block &b, const Port &port) const;
+  std::vector<Block> slicesAhead(const Block &b) const;
+  bool moveAhead(const Block &b);
 
   uint32_t slicesOf(const Step &step, uint32_t round) const;
   Number leaf(Rank rank, uint16_t buffer, uint32_t part, uint32_t chunk,
@@ -112,6 +117,7 @@ private:
   }
   bool takeSource(const Block &b, const Port &port, Number &number);
   bool giveSink(const Block &b, const Port &port, Number value);
+  bool storeTo(const Block &b, const Port &port, Number value);
   bool doSlice(const Block &b);
   void endLaunch(Rank rank);
 

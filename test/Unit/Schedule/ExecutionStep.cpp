@@ -21,6 +21,36 @@ bool Execution::isDirect(Rank rank, const Port &port) const {
   return setting.direct.count(messages) && owned.count(messages);
 }
 
+bool Execution::isAhead(const Block &b, const Port &port) const {
+  return setting.movesAhead && port.ahead && isDirect(b.rank, port);
+}
+
+/// The slices of all rounds.
+std::vector<Execution::Block> Execution::slicesAhead(const Block &b) const {
+  std::vector<Block> result;
+  for (uint32_t round = 0; round < setting.shape.rounds; ++round)
+    for (uint32_t slice = 0; slice < slicesOf(stepOf(b), round); ++slice) {
+      result.push_back(b);
+      result.back().round = round;
+      result.back().slice = slice;
+    }
+  return result;
+}
+
+/// False: broken.
+bool Execution::moveAhead(const Block &b) {
+  for (const Block &at : slicesAhead(b)) {
+    Number number;
+    if (!takeSource(at, sourcesOf(b)[0], number))
+      return false;
+    const bool isGot = isAhead(b, sourcesOf(b)[0]);
+    for (const Port &port : sinksOf(b))
+      if ((isGot || isAhead(b, port)) && !storeTo(at, port, number))
+        return false;
+  }
+  return true;
+}
+
 State::Address Execution::regionOf(const Block &b, const Port &port) const {
   auto [from, to, tag] = channelOf(b.rank, port);
   return addressOf(port.direct == Port::Put ? to : from, port.loc, b.round,
@@ -176,20 +206,31 @@ bool Execution::takeSource(const Block &b, const Port &port, Number &number) {
 
 /// False: broken.
 bool Execution::giveSink(const Block &b, const Port &port, Number value) {
+  if (port.kind == Port::Send) {
+    const Channel channel = channelOf(b.rank, port);
+    if (!isDirect(b.rank, port)) {
+      const Step &step = stepOf(b);
+      fifos[channel].push_back(
+          {rounded(value, port.type), port.type, step.size, step.chunk});
+      ++sent[channel];
+      return true;
+    }
+    ++put[channel];
+    if (isAhead(b, port))
+      return true;
+  }
+  return storeTo(b, port, value);
+}
+
+/// In memory of this rank's, or the peer's.
+bool Execution::storeTo(const Block &b, const Port &port, Number value) {
   const Step &step = stepOf(b);
   const bool isToken = programs.sizes[step.size].isToken();
   Cell cell{rounded(value, port.type), port.type, step.size, step.chunk};
   Rank owner = b.rank;
   Address address;
   if (port.kind == Port::Send) {
-    const Channel channel = channelOf(b.rank, port);
-    if (!isDirect(b.rank, port)) {
-      fifos[channel].push_back(cell);
-      ++sent[channel];
-      return true;
-    }
-    owner = std::get<1>(channel);
-    ++put[channel];
+    owner = std::get<1>(channelOf(b.rank, port));
     address = regionOf(b, port);
   } else {
     if (!exists(b.rank, port.loc, isToken))
@@ -221,6 +262,14 @@ bool Execution::doSlice(const Block &b) {
   }
   if (isIdleHere)
     return true;
+  const bool isGotAhead = isAhead(b, sourcesOf(b)[0]);
+  if ((isGotAhead ||
+       std::ranges::any_of(
+           sinksOf(b), [&](const Port &port) { return isAhead(b, port); })) &&
+      b.round == 0 && b.slice == 0 && !moveAhead(b))
+    return false;
+  if (isGotAhead)
+    return true;
   for (uint32_t i = 0; i < sources.size(); ++i)
     operands.push_back(sources[(i + step.shift) % sources.size()]);
   const ValueExpr &expr = programs.exprs[step.expr];
@@ -241,17 +290,28 @@ std::vector<Execution::Access> Execution::touched(const Block &b) const {
   if (b.slice == slicesOf(stepOf(b), b.round) || isIdle(b))
     return result;
   const bool isToken = programs.sizes[stepOf(b).size].isToken();
-  auto add = [&](const Port &port, bool isWrite) {
+  auto add = [&](const Block &at, const Port &port, bool isWrite) {
     if (port.kind == Port::Load || port.kind == Port::Store)
       result.push_back(
-          {addressOf(b.rank, port.loc, b.round, b.slice, isToken), isWrite});
+          {addressOf(b.rank, port.loc, at.round, at.slice, isToken), isWrite});
     else if (isDirect(b.rank, port))
-      result.push_back({regionOf(b, port), isWrite});
+      result.push_back({regionOf(at, port), isWrite});
   };
-  for (const Port &port : sourcesOf(b))
-    add(port, false);
+  const bool isGot = isAhead(b, sourcesOf(b)[0]);
+  std::vector<Block> here = {b}, ahead;
+  if (b.round == 0 && b.slice == 0)
+    ahead = slicesAhead(b);
+  bool isAny = isGot, isAll = isGot;
   for (const Port &port : sinksOf(b))
-    if (!isDropped(b, port))
-      add(port, true);
+    if (!isDropped(b, port)) {
+      const bool moved = isGot || isAhead(b, port);
+      isAny |= moved;
+      for (const Block &at : moved ? ahead : here)
+        add(at, port, true);
+    }
+  for (const Port &port : sourcesOf(b))
+    for (const Block &at : isAny && !ahead.empty() ? ahead : here)
+      if (!isAll || !ahead.empty())
+        add(at, port, false);
   return result;
 }

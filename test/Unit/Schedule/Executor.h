@@ -41,6 +41,8 @@ struct Setting {
   std::vector<Variant> variants = {}; ///< by rank; empty: out of place
   FifoShape shape = {};
   std::set<DirectMessages> direct = {}; ///< go direct; the others use the ring
+  /// What is marked so is moved in the first round for all rounds.
+  bool movesAhead = false;
   /// Chunks without elements, by size and chunk: their messages do not exist.
   std::set<std::pair<uint32_t, uint32_t>> empty = {};
   uint32_t launches = 1; ///< one after the other, of other inputs

@@ -58,6 +58,7 @@ void checkOne(const std::vector<ChunkGraph> &graphs, Totals &totals,
       setting.member = m;
       setting.variants.assign(programs.numRanks(), variant);
       for (bool isDirect : {false, true}) {
+        setting.movesAhead = isDirect;
         setting.direct =
             isDirect ? directMessages(programs, m) : std::set<DirectMessages>();
         EXPECT_TRUE(execute(programs, graphs[m], setting, random).isRight);
