@@ -32,9 +32,10 @@ public:
   /// memory, of channels Primitives::packetTag's. Behind the port's put().
   virtual void putTag(bool, unsigned, Value, Value) {}
   /// An i64 that is written in that section alone and read behind it.
-  /// Multicast addresses: of the sources, of the sinks; 0: none. Why a thread
-  /// has given up on a packet, and two words about it; 0: none has.
-  enum Cell : unsigned { KeptSinks, Gathered, Spread, Failure };
+  /// Multicast addresses: of the sources, of the sinks; 0: none. The thread
+  /// that tells of a wait for packets, from 1. Why a thread has given up on
+  /// one, and two words about it; 0: none has.
+  enum Cell : unsigned { KeptSinks, Gathered, Spread, Teller, Failure };
   virtual Value cell(Cell which) = 0;
   /// Behind that section: fills in the operands.
   virtual void finish(TileOperands &tile) = 0;
@@ -133,7 +134,8 @@ std::unique_ptr<Machine> makeDeviceMachine(mlir::ModuleOp module,
                                            const DeviceShape &shape);
 /// Shared memory of a block: a few cells, then each port's pointer, then each
 /// port's tag.
-constexpr unsigned kSharedCells = 6, kFailureCell = 1 + PortSet::Failure;
+constexpr unsigned kSharedCells = 7, kTellerCell = 1 + PortSet::Teller,
+                   kFailureCell = 1 + PortSet::Failure;
 inline unsigned DeviceShape::cells() const {
   return kSharedCells + 2 * (sources + sinks);
 }

@@ -17,10 +17,12 @@
 // cleaning: between two of a slot lie 2^(bits - 1) + COLL_MAX_SMALL_SLOTS
 // messages at most, fewer than 2^bits.
 //
-// Any thread may find that there is nothing to wait for, while thread 0 shows
-// where it waits itself. So who gives up says why in the block's shared memory,
-// the first of them alone; the others see that and leave too, and thread 0
-// tells the host behind the vote that ends the slice.
+// Any thread may find that there is nothing to wait for, while others show
+// where they wait. So who gives up says why in the block's shared memory, the
+// first of them alone, and thread 0 tells the host behind the vote that ends
+// the slice. Whoever waits until then does so for a block that comes earlier in
+// the order in which the program cannot get stuck; the first of these has a
+// reason to tell, and the host then ends the others' waits.
 //
 // A token, a message without payload, is one packet with order: whoever has
 // received it sees all that the sender's block did before.
@@ -31,8 +33,6 @@
 
 #include "coll/abi.h"
 #include "coll/coll.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace coll::lowering {
 using namespace mlir;
@@ -84,26 +84,16 @@ private:
   void show(Value report, uint64_t offset, Value value) {
     b.setField(value, report, offset, Ordering::monotonic);
   }
-  Value failureCell() { return sharedCell(b, kFailureCell); }
+  /// What the cell of shared memory held; 0: now it holds `value`.
+  Value compareExchange(unsigned cell, Value value) {
+    auto exchange = LLVM::AtomicCmpXchgOp::create(
+        b, sharedCell(b, cell), b.cst(0), value, Ordering::monotonic,
+        Ordering::monotonic, "block", 8);
+    return LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{0});
+  }
   Value reportOf(Value inst, Value block) {
     return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
                 b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
-  }
-  /// Runs `code` if it is thread 0: one thread tells of the block's wait.
-  void byThreadZero(llvm::function_ref<void()> code) {
-    Value isFirst = b.eq(Ptx::threadId(b), b.cst(0));
-    auto ifOp = scf::IfOp::create(b, TypeRange{}, isFirst, false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(ifOp.thenBlock());
-    code();
-  }
-
-  void showWait(Value report, Value position, Value start, Value want) {
-    byThreadZero([&] {
-      show(report, offsetof(coll_block, progress), position);
-      show(report, offsetof(coll_block, wait_since), start);
-      show(report, offsetof(coll_block, want), want);
-    });
   }
 
   Builder b;
@@ -133,13 +123,9 @@ void PacketBuilder::giveUp() {
   p.packetGiveUp =
       beginFunction(b, module, "coll_packet_give_up", {i64, i64, i64}, {});
   auto arguments = p.packetGiveUp.getArguments();
-  auto exchange = LLVM::AtomicCmpXchgOp::create(
-      b, failureCell(), b.cst(0), arguments[0], Ordering::monotonic,
-      Ordering::monotonic, "block", 8);
-  Value isFirst =
-      LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{1});
+  Value before = compareExchange(kFailureCell, arguments[0]);
   Block *first = b.newBlock(), *done = b.newBlock();
-  b.branchIf(isFirst, first, done);
+  b.branchIf(b.eq(before, b.cst(0)), first, done);
   b.startBlock(first);
   Value both = b.or_(b.and_(arguments[1], b.cst(UINT32_MAX)),
                      b.shl(arguments[2], b.cst(32)));
@@ -158,7 +144,7 @@ void PacketBuilder::tell() {
   Block *mine = b.newBlock(), *some = b.newBlock(), *done = b.newBlock();
   b.branchIf(b.eq(Ptx::threadId(b), b.cst(0)), mine, done);
   b.startBlock(mine);
-  Value why = b.field(i64, failureCell(), 0);
+  Value why = b.field(i64, sharedCell(b, kFailureCell), 0);
   b.branchIf(b.ne(why, b.cst(0)), some, done);
   b.startBlock(some);
   Value both = b.field(i64, sharedCell(b, kFailureCell + 1), 0);
@@ -196,8 +182,8 @@ void PacketBuilder::wait() {
   Value report = reportOf(inst, arguments[1]);
   Value start = Ptx::globalTimer(b);
   Block *poll = b.newBlock({i32, i32}), *not_ = b.newBlock(),
-        *old = b.newBlock(), *bad = b.newBlock(), *look = b.newBlock({i32}),
-        *first = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
+        *old = b.newBlock(), *bad = b.newBlock(), *look = b.newBlock(),
+        *mine = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
         *clock = b.newBlock(), *late = b.newBlock(), *rest = b.newBlock(),
         *done = b.newBlock(), *shown = b.newBlock(), *back = b.newBlock();
   auto giveUpWith = [&](uint64_t why, Value wanted, Value have) {
@@ -221,22 +207,26 @@ void PacketBuilder::wait() {
   giveUpWith(COLL_MISMATCH, sig16(want), sig16(flag(packet)));
   b.startBlock(old);
   b.branchIf(b.ult(polls, spins), poll,
-             ValueRange{b.add(polls, b.cst(1, i32)), pause}, look,
-             ValueRange{polls});
+             ValueRange{b.add(polls, b.cst(1, i32)), pause}, look, {});
 
+  // One of those that wait tells of it, until it has its packet; then another.
   b.startBlock(look);
-  b.branchIf(b.eq(look->getArgument(0), spins), first, check);
-  b.startBlock(first);
-  showWait(report, position, start, want);
+  Value me = b.add(Ptx::threadId(b), b.cst(1));
+  Value teller = compareExchange(kTellerCell, me);
+  b.branchIf(b.or_(b.eq(teller, b.cst(0)), b.eq(teller, me)), mine, check);
+  b.startBlock(mine);
+  show(report, offsetof(coll_block, progress), position);
+  show(report, offsetof(coll_block, wait_since), start);
+  show(report, offsetof(coll_block, want), want);
+  show(report, offsetof(coll_block, have), flag(packet));
   b.branch(check);
   b.startBlock(check);
-  byThreadZero([&] { show(report, offsetof(coll_block, have), flag(packet)); });
   Value abort = b.field(i32, abortWord, 0, Ordering::monotonic);
   b.branchIf(b.eq(abort, b.cst(0, i32)), others, back);
   b.startBlock(others);
-  Value failure =
-      LLVM::LoadOp::create(b, i64, failureCell(), 8, false, false, false, false,
-                           Ordering::monotonic, StringRef("block"));
+  Value failure = LLVM::LoadOp::create(b, i64, sharedCell(b, kFailureCell), 8,
+                                       false, false, false, false,
+                                       Ordering::monotonic, StringRef("block"));
   b.branchIf(b.eq(failure, b.cst(0)), clock, back);
   b.startBlock(clock);
   Value hasLimit = b.ult(b.sub(limit, b.cst(1)), b.cst(UINT64_MAX - 1));
@@ -252,11 +242,11 @@ void PacketBuilder::wait() {
   b.startBlock(done);
   b.branchIf(b.ugt(polls, spins), shown, back);
   b.startBlock(shown);
-  byThreadZero([&] {
-    Value place = b.and_(position, b.cst((uint64_t(1) << 60) - 1));
-    show(report, offsetof(coll_block, progress),
-         b.or_(b.cst(uint64_t(COLL_STATE_RUN) << 60), place));
-  });
+  Value place = b.and_(position, b.cst((uint64_t(1) << 60) - 1));
+  show(report, offsetof(coll_block, progress),
+       b.or_(b.cst(uint64_t(COLL_STATE_RUN) << 60), place));
+  LLVM::StoreOp::create(b, b.cst(0), sharedCell(b, kTellerCell), 8, false,
+                        false, false, Ordering::monotonic, StringRef("block"));
   b.branch(back);
   b.startBlock(back);
   func::ReturnOp::create(b, ValueRange{packet});

@@ -166,7 +166,8 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   if (keptCell)
     b.setField(b.cst(0), keptCell, 0);
   if (inPackets())
-    b.setField(b.cst(0), ports.cell(PortSet::Failure), 0);
+    for (auto cell : {PortSet::Teller, PortSet::Failure})
+      b.setField(b.cst(0), ports.cell(cell), 0);
   beginMulticast(ports);
   auto keep = [&](bool sinks) {
     return [&, sinks](Value port, Value index, unsigned i) {

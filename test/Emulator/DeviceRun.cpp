@@ -34,6 +34,10 @@ body:
 done:
   ret void
 }
+define ptx_kernel void @read(ptr addrspace(1) %word) {
+  %value = load i32, ptr addrspace(1) %word
+  ret void
+}
 )";
 
 namespace {
@@ -47,6 +51,7 @@ public:
       machine.hostWrote(made, bytes);
     return made;
   }
+  void holdsPackets(void *address) override { machine.holdsPackets(address); }
   void *multicast(const std::vector<void *> &members, size_t bytes) override {
     // Addresses that nothing else may be loaded from.
     void *made =
@@ -81,6 +86,7 @@ private:
   Options watched(Options options);
   void launchAll(unsigned launch);
   void useBuffers();
+  void shareNotes(unsigned launch, bool isBehind);
   void abort();
   uint64_t look(uint64_t steps);
   bool onIdle();
@@ -90,6 +96,8 @@ private:
   bool tellsSignatures(uint32_t rank, const coll_block &line) const;
   std::string checkEnd();
   std::string checkChannels();
+  std::string checkOutputs(const std::string &before,
+                           const std::string &after) const;
   coll_block *lines(uint32_t rank) const {
     return reinterpret_cast<coll_block *>(layout.ranks[rank].inst->blocks);
   }
@@ -102,13 +110,14 @@ private:
   const Module *module = nullptr, *application = nullptr;
   PlanLayout layout;
   std::vector<LaunchId> last; // by rank
+  std::vector<char *> notes;  // by rank
   std::string error, seen;    // seen: what the host found wrong meanwhile
   uint64_t seed, stopAt = ~uint64_t(0);
-  uint32_t stopped = ~0u; // a rank
-  uint32_t signature = 0; // of rank 1, in the last launch
-  unsigned idleCalls = 0;
+  uint32_t stopped = ~0u;            // a rank
+  uint32_t signature = 0;            // of rank 1, in the last launch
+  unsigned idleCalls = 0, begun = 0; // begun: launches
   bool isAborted = false, isReady = false;
-  bool isMissed = true; // the rank that stops, by others
+  bool isMissed = false; // the rank that stops, by others
 };
 } // namespace
 
@@ -142,7 +151,8 @@ bool DeviceRun::hasResult() {
 }
 
 uint64_t DeviceRun::look(uint64_t steps) {
-  if (isReady && !isAborted && hasResult())
+  // Where waits have an end, all that wait for the same must come to it.
+  if (isReady && !isAborted && hasResult() && call.trouble != Trouble::Deadline)
     abort();
   if (steps >= stopAt) {
     stopped = uint32_t(seed * 2654435761u >> 16) % call.ranks;
@@ -155,7 +165,7 @@ uint64_t DeviceRun::look(uint64_t steps) {
 bool DeviceRun::onIdle() {
   if (isAborted)
     return false;
-  if (hasResult()) {
+  if (hasResult() && call.trouble != Trouble::Deadline) {
     abort();
     return true;
   }
@@ -167,21 +177,21 @@ bool DeviceRun::onIdle() {
   if (call.trouble != Trouble::Deadline)
     return false;
   if (areOthersDone()) {
-    isMissed = false;
     machine.stall(kHost); // it goes on, late
     return true;
   }
+  isMissed = true;
   return ++idleCalls < 8;
 }
 
-/// Whether all but the rank that has stopped have ended their launch: then
-/// nobody waits for it, and nobody's deadline passes.
+/// Whether all but the rank that has stopped have ended their launch or left:
+/// then nobody waits for it, and nobody's deadline passes any more.
 bool DeviceRun::areOthersDone() const {
   for (uint32_t rank = 0; rank < call.ranks; ++rank) {
     const coll_inst &inst = *layout.ranks[rank].inst;
     auto *signals = reinterpret_cast<coll_device_signal *>(inst.signals);
     for (uint32_t b = 0; b < inst.nblocks; ++b)
-      if (rank != stopped && signals[b].entered)
+      if (rank != stopped && signals[b].entered && !lines(rank)[b].result)
         return false;
   }
   return true;
@@ -206,8 +216,9 @@ std::string DeviceRun::checkPositions() {
       if (!isChannel && state != COLL_STATE_WAIT_BLOCK)
         return "wrong position: state " + std::to_string(state) + where;
       // Channels have been used before, so their counts are not 0; a small slot
-      // may be new.
-      if (!line.wait_since || !line.want || (!line.have && !call.isSmall))
+      // may be new. Packets have a sequence number in the high bits.
+      bool mayBeNew = call.isSmall && line.want >> 16 <= call.rings.smallSlots;
+      if (!line.wait_since || !line.want || (!line.have && !mayBeNew))
         return "wrong position: a word is 0" + where;
     }
   }
@@ -215,6 +226,7 @@ std::string DeviceRun::checkPositions() {
 }
 
 void DeviceRun::launchAll(unsigned launch) {
+  begun = launch + 1;
   bool isLast = launch + 1 == call.launches;
   if (isLast && stops()) {
     uint64_t before = machine.steps(); // of the launches before this one
@@ -277,9 +289,38 @@ bool DeviceRun::tellsSignatures(uint32_t rank, const coll_block &line) const {
          (rank == 0) != (peer == 0);
 }
 
+/// Where nothing but tokens travel, applications rely on the launch to order
+/// what they do in each other's memory: each writes a note before it and reads
+/// all behind it.
+void DeviceRun::shareNotes(unsigned launch, bool isBehind) {
+  bool hasPayload = !call.isBackToBack || call.trouble != Trouble::None;
+  for (const PlanRank &rank : layout.ranks)
+    for (size_t bytes : rank.outBytes)
+      hasPayload |= bytes != 0;
+  if (hasPayload)
+    return;
+  constexpr size_t stride = 64;
+  for (uint32_t rank = 0; rank < call.ranks && notes.size() < call.ranks;
+       ++rank) {
+    notes.push_back(static_cast<char *>(machine.alloc(int(rank), 2 * stride)));
+    machine.hostWrote(notes.back(), 2 * stride);
+  }
+  for (uint32_t rank = 0; rank < call.ranks; ++rank)
+    for (uint32_t other = 0; other < call.ranks && error.empty(); ++other) {
+      void *note = notes[other] + launch % 2 * stride;
+      uint64_t bytes = 4;
+      void *params[] = {&note, &bytes};
+      if (isBehind || other == rank)
+        machine.launch(int(rank), rank, application,
+                       isBehind ? "read" : "application", {}, {}, params, 0,
+                       error);
+    }
+}
+
 /// What blocks have told the host when all is over.
 std::string DeviceRun::checkEnd() {
-  isAborted |= hasResult(); // all may be over before the host has looked
+  // All may be over before the host has looked.
+  isAborted |= hasResult() && call.trouble != Trouble::Deadline;
   static const std::map<Trouble, uint32_t> results = {
       {Trouble::Overlap, COLL_OVERLAP},
       {Trouble::Deadline, COLL_TIMEOUT},
@@ -294,23 +335,26 @@ std::string DeviceRun::checkEnd() {
       uint64_t state = line.progress >> 60;
       const auto &signal = reinterpret_cast<const coll_device_signal *>(
           layout.ranks[rank].inst->signals)[b];
-      if (!isAborted && signal.launches + (line.result != 0) < call.launches)
+      if (!isAborted && signal.launches + (line.result != 0) < begun)
         return "wrong result: a launch left without a word" + where;
-      if (!isAborted && state >= COLL_STATE_WAIT_DATA &&
-          state <= COLL_STATE_WAIT_BLOCK)
+      bool isWaiting =
+          state >= COLL_STATE_WAIT_DATA && state <= COLL_STATE_WAIT_BLOCK;
+      if (!isAborted && !line.result && isWaiting)
         return "wrong position: still waits" + where;
       if (!line.result)
         continue;
+      if (line.result == COLL_TIMEOUT && !isWaiting)
+        return "wrong position: state " + std::to_string(state) + where;
       if (allowed == results.end() || line.result != allowed->second)
         return "wrong result " + std::to_string(line.result) + where;
       isFound = true;
       if (line.result == COLL_MISMATCH && !tellsSignatures(rank, line))
         return "wrong result: other signatures" + where;
     }
+  isAborted |= hasResult();
   if (std::string text = checkChannels(); !text.empty())
     return text;
-  bool mustFind = (call.trouble == Trouble::Deadline && isMissed) ||
-                  call.trouble == Trouble::Mismatch;
+  bool mustFind = isMissed || call.trouble == Trouble::Mismatch;
   return mustFind && !isFound ? "wrong result: no block says why" : "";
 }
 
@@ -345,6 +389,32 @@ std::string DeviceRun::checkChannels() {
   return "";
 }
 
+/// What stands in the outputs where the launch was not to end well: of ranks
+/// that have ended theirs all of it, of others each element as it was or as it
+/// is to be.
+std::string DeviceRun::checkOutputs(const std::string &before,
+                                    const std::string &after) const {
+  size_t at = 0, width = dtypeBytes(call.dtype);
+  for (const PlanRank &rank : layout.ranks) {
+    const coll_inst &inst = *rank.inst;
+    auto *signals = reinterpret_cast<coll_device_signal *>(inst.signals);
+    bool isDone = true;
+    for (uint32_t b = 0; b < inst.nblocks; ++b)
+      isDone &= signals[b].launches == call.launches;
+    for (size_t i = 0; i < rank.out.size(); at += rank.outBytes[i++])
+      for (size_t byte = 0; byte < rank.outBytes[i]; byte += width) {
+        const char *have = static_cast<const char *>(rank.out[i]) + byte;
+        if (memcmp(have, &after[at + byte], width) &&
+            (isDone || memcmp(have, &before[at + byte], width)))
+          return std::string("wrong output: byte ") + std::to_string(byte) +
+                 " of rank " + std::to_string(inst.rank) +
+                 (isDone ? ", which has ended its launch"
+                         : " is neither old nor new");
+      }
+  }
+  return "";
+}
+
 static std::string difference(const std::string &have,
                               const std::string &want) {
   if (have == want)
@@ -370,8 +440,11 @@ std::string DeviceRun::go(const std::string &code,
     if (!call.isBackToBack || launch == 0)
       layout.fillInputs(launch);
     error = layout.fillArguments(launch);
-    if (error.empty())
+    if (error.empty()) {
+      shareNotes(launch, false);
       launchAll(launch);
+      shareNotes(launch, true);
+    }
     if (error.empty() && call.isBackToBack && launch + 1 < call.launches) {
       if (call.trouble == Trouble::None)
         useBuffers();
@@ -383,8 +456,15 @@ std::string DeviceRun::go(const std::string &code,
       return machine.reportText();
     if (!seen.empty())
       return seen;
-    if (isAborted) // also where a wait took long before its time
+    // Also where a wait took long before its time.
+    if (isAborted || hasResult()) {
+      error = call.isBackToBack
+                  ? ""
+                  : checkOutputs(launch ? expected[launch - 1]
+                                        : std::string(expected[0].size(), 0),
+                                 expected[launch]);
       break;
+    }
     if (call.trouble == Trouble::None || call.trouble == Trouble::Late)
       error = difference(layout.outputs(),
                          expected[call.isBackToBack ? 0 : launch]);

@@ -112,6 +112,11 @@ public:
   bool add(void *address, size_t bytes, int device, bool isInitialised = true,
            bool isReadOnly = false);
   void remove(void *address);
+  /// Of allocated memory: what is stored there by strong operations is taken by
+  /// whoever loads it first, and may be overwritten only by what comes behind
+  /// that load. All of it is atomic, so no race says that; and a load that
+  /// returns a later store is not executed.
+  void holdsPackets(void *address);
   /// The same bytes at another address (a peer's mapping): the checker takes
   /// accesses to `address` for accesses to `target`, which is registered.
   bool addAlias(void *address, size_t bytes, void *target);

@@ -91,6 +91,8 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
   if (place.asksAgain != FaultKind::None && place.asksAgain == kind)
     return "whoever goes this way waits for the word that it has loaded, and "
            "finds it there";
+  if (place.goesOnBehind && kind == FaultKind::Always)
+    return "the loop behind does all that this one leaves, in smaller steps";
   if (place.isLoadedAgain &&
       (kind == FaultKind::Relaxed || kind == FaultKind::NoAcquire))
     return "whoever calls this loads the word again, with acquire, before it "

@@ -59,6 +59,7 @@ struct Place {
   bool isLoadedAgain =
       false; // by all callers of its function, before they go on
   FaultKind asksAgain = FaultKind::None; // by which fault it only does so
+  bool goesOnBehind = false; // of a loop: the one behind does the rest
   std::string function, text;
 };
 

@@ -209,6 +209,25 @@ uint64_t MachineState::loadFlag(uintptr_t address, unsigned bytes, Order order,
   return write.value;
 }
 
+/// A packet may be overwritten once the load that took it happens before. What
+/// has no payload only fills the slot; who loads that has come for something
+/// else.
+void MachineState::checkTaken(const FlagWrite &before, uint32_t site) {
+  if (before.readers.empty() || uint32_t(before.value) == 0)
+    return;
+  auto [slot, time] = before.readers.front();
+  if (slot == current->slot || knows(current->base, slot, time))
+    return;
+  const SlotOwner &owner = slots[slot];
+  report(ReportKind::Race, site, 0,
+         "unordered: a packet is overwritten, and nothing orders that behind "
+         "the load that took it\n  now: " +
+             describe(*current, site) + "\n  taken by: device " +
+             std::to_string(owner.device) + " launch " +
+             std::to_string(owner.launch) + " block " +
+             emu::toText(owner.block) + " thread " + emu::toText(owner.thread));
+}
+
 void MachineState::storeFlag(uintptr_t address, uint64_t value, unsigned bytes,
                              Order order, Scope scope, uint32_t site) {
   Region *region = begin(*this, address, bytes, true, scope, site);
@@ -217,6 +236,8 @@ void MachineState::storeFlag(uintptr_t address, uint64_t value, unsigned bytes,
     value &= (uint64_t(1) << (8 * bytes)) - 1;
   if (flag.writes.back().value != value)
     idle = 0;
+  if (region->holdsPackets && options.check)
+    checkTaken(flag.writes.back(), site);
   writeMemory(address, value, bytes);
   append(flag, makeWrite(flag, value, order, scope), order);
 }

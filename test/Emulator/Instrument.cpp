@@ -412,6 +412,8 @@ static std::string onFunction(Function &function,
       made.mayFollowWrites = place.mayFollowWrites;
       made.isLoadedAgain = place.isLoadedAgain;
       made.isBehindBarrier = place.isBehindBarrier;
+      made.asksAgain = place.asksAgain;
+      made.goesOnBehind = place.goesOnBehind;
       made.function = siteOf(made.site).function;
       made.text = siteOf(made.site).text;
     }

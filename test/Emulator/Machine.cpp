@@ -110,6 +110,11 @@ bool Machine::addMember(void *multicast, void *member, size_t offset,
   return true;
 }
 
+void Machine::holdsPackets(void *address) {
+  if (Region *region = state->memory.find(toInteger(address), 1))
+    region->holdsPackets = true;
+}
+
 void Machine::hostWrote(const void *address, size_t bytes) {
   state->noteHost(toInteger(address), bytes, true);
 }

@@ -57,6 +57,7 @@ struct Region {
   Kind kind = Plain;
   int device = kHost;
   bool isInitialised = false, isReadOnly = false;
+  bool holdsPackets = false; // see Machine::holdsPackets
   std::unique_ptr<char[]> owned;
   uintptr_t target = 0; // Alias
   struct Member {

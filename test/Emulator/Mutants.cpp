@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Mutants.h"
+#include "Ways.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,14 +22,10 @@ using llvm::outs;
 
 namespace coll::emu {
 
+/// Times the seeds that are asked for.
+constexpr unsigned kManySeeds = 12;
+
 namespace {
-struct Way {
-  const char *name;
-  PlanCall call;
-  std::vector<std::string> expected;
-  std::set<uint32_t> visited; // sites
-  uint64_t steps = 0;         // the most of a seed
-};
 enum class Verdict { Caught, Equivalent, NotReached, Missed };
 struct Judged {
   const MutantPlan *plan;
@@ -40,93 +37,31 @@ struct Judged {
 };
 } // namespace
 
-static Options optionsFor(unsigned seed) {
-  Options options;
-  options.seed = seed;
-  options.maxReports = 1;
-  return options;
-}
-
-/// Two launches of a block at a time touch nothing together where the block is
-/// the only one: its `entered` keeps them apart.
-static bool hasOneBlock(const PlanCall &call) {
-  const coll_plan_ranks *table = findRanks(*call.plan, int(call.ranks));
-  for (uint32_t rank = 0; table && rank < call.ranks; ++rank)
-    if (classOf(*table, 0, int(rank), 0).program_blocks * table->instances != 1)
-      return false;
-  return true;
-}
-
-static std::string makeWays(const MutantPlan &plan, unsigned seeds,
-                            std::vector<Way> &ways) {
-  VerifiedRings verified =
-      verifiedRings(*findRanks(*plan.call.plan, int(plan.call.ranks)));
-  auto add = [&](const char *name, bool isSmall, Trouble trouble,
-                 unsigned launches) {
-    if (isSmall && !chooseDeviceKernels(plan.call)[1])
-      return; // the same as bulk
-    Way way;
-    way.name = name;
-    way.call = plan.call;
-    way.call.isSmall = isSmall;
-    // Of an aborted launch nothing may be left over for the next.
-    way.call.isBackToBack = trouble == Trouble::None ||
-                            trouble == Trouble::Late ||
-                            trouble == Trouble::Overlap;
-    way.call.trouble = trouble;
-    way.call.rings.slots = std::max(way.call.rings.slots, verified.slots);
-    way.call.launches = launches;
-    ways.push_back(std::move(way));
-  };
-  add("bulk", false, Trouble::None, 4);
-  add("small", true, Trouble::None, 4);
-  add("abort", false, Trouble::Abort, 2);
-  add("abort, small", true, Trouble::Abort, 2);
-  add("deadline", false, Trouble::Deadline, 2);
-  add("mismatch", false, Trouble::Mismatch, 2);
-  add("mismatch, small", true, Trouble::Mismatch, 2);
-  if (hasOneBlock(plan.call)) {
-    add("late", false, Trouble::Late, 2);
-    add("late, nothing", false, Trouble::Late, 2);
-    ways.back().call.count = 0;
-    add("overlap", false, Trouble::Overlap, 2);
-  }
-  for (Way &way : ways) {
-    PlanCall first = way.call;
-    first.launches = 1;
-    if (std::string error = runOnHost(first, way.expected); !error.empty())
-      return error;
-    for (unsigned seed = 1; seed <= seeds; ++seed) {
-      Options options = optionsFor(seed);
-      options.countsVisits = true;
-      RunCounts counts;
-      if (std::string error =
-              runOnDevices(way.call, plan.code, options, way.expected, &counts);
-          !error.empty())
-        return plan.name + " without a fault, " + way.name + ", seed " +
-               std::to_string(seed) + ": " + error;
-      way.steps = std::max(way.steps, counts.steps);
-      for (auto &[site, count] : counts.visits)
-        way.visited.insert(site);
-    }
-  }
-  return "";
-}
-
 /// A report's kind, or what was wrong.
 static std::string kindOf(const std::string &error) {
   return error.substr(0, std::min(error.find(':'), error.size()));
 }
 
+/// Whether the code without a fault passes as well.
+static bool isRightCodeTaken(const Judged &mutant, const Way &way,
+                             unsigned seed) {
+  return runOnDevices(way.call, mutant.plan->code, mutantOptions(seed),
+                      way.expected)
+      .empty();
+}
+
 static void judge(Judged &mutant, const std::vector<Way> &ways, unsigned seeds,
                   MutantCounts &counts) {
   bool isReached = false;
-  // Rare ways to leave are come to by few seeds.
-  for (unsigned seed = 1; seed <= (isReached ? 1 : 2) * seeds; ++seed)
+  mutant.how = whyEquivalent(mutant.place, mutant.fault);
+  // Rare ways to leave are come to by few seeds; what is come to and should
+  // show gets many.
+  unsigned many = mutant.how.empty() ? kManySeeds : 1;
+  for (unsigned seed = 1; seed <= (isReached ? many : 2) * seeds; ++seed)
     for (const Way &way : ways) {
       if (!way.visited.count(mutant.place.site))
         continue;
-      Options options = optionsFor(seed);
+      Options options = mutantOptions(seed);
       options.fault = {mutant.place.site, mutant.place.kind, mutant.fault};
       options.maxSteps = 4 * way.steps + 200000; // it never ends
       RunCounts run;
@@ -135,17 +70,20 @@ static void judge(Judged &mutant, const std::vector<Way> &ways, unsigned seeds,
                                        way.expected, &run);
       mutant.isExecuted |= run.executed != 0;
       isReached |= run.reached != 0;
-      if (!error.empty() && run.reached) {
-        mutant.verdict = Verdict::Caught;
-        mutant.how =
-            kindOf(error) + ", " + way.name + ", seed " + std::to_string(seed);
-        return;
-      }
+      if (error.empty() || !run.reached)
+        continue;
+      if (seed > seeds && !isRightCodeTaken(mutant, way, seed))
+        continue;
+      mutant.verdict = Verdict::Caught;
+      mutant.how =
+          kindOf(error) + ", " + way.name + ", seed " + std::to_string(seed);
+      return;
     }
-  mutant.how = whyEquivalent(mutant.place, mutant.fault);
   mutant.verdict = !isReached            ? Verdict::NotReached
                    : !mutant.how.empty() ? Verdict::Equivalent
                                          : Verdict::Missed;
+  if (!isReached)
+    mutant.how.clear();
 }
 
 /// Faults of one key are the same in all plans: of a function that kernels

@@ -106,6 +106,38 @@ static FaultKind asksAgain(const BranchInst &branch) {
   return FaultKind::None;
 }
 
+/// Of `a >= b || c` or `a >= b`: the comparison.
+static const ICmpInst *boundOf(const BranchInst &branch) {
+  const Value *condition = branch.getCondition();
+  if (auto *either = dyn_cast<BinaryOperator>(condition);
+      either && either->getOpcode() == Instruction::Or)
+    condition = either->getOperand(0);
+  auto *bound = dyn_cast<ICmpInst>(condition);
+  return bound && bound->getPredicate() == CmpInst::ICMP_UGE ? bound : nullptr;
+}
+
+/// Whether a loop is left towards another one that counts on from where it has
+/// come to, up to the same bound: first several at a time, then one.
+static bool goesOnBehind(const BranchInst &branch) {
+  if (!branch.isConditional())
+    return false;
+  const BasicBlock *own = branch.getParent(), *next = branch.getSuccessor(0);
+  auto *other = dyn_cast<BranchInst>(next->getTerminator());
+  const ICmpInst *first = boundOf(branch);
+  if (!first || !other || !other->isConditional())
+    return false;
+  const ICmpInst *second = boundOf(*other);
+  auto *last = dyn_cast<BinaryOperator>(first->getOperand(0));
+  if (!second || second->getOperand(1) != first->getOperand(1) || !last ||
+      last->getOpcode() != Instruction::Add)
+    return false;
+  auto *counter = dyn_cast<PHINode>(second->getOperand(0));
+  auto *before = dyn_cast<PHINode>(last->getOperand(0));
+  return counter && before && counter->getParent() == next &&
+         before->getParent() == own &&
+         counter->getIncomingValueForBlock(own) == before;
+}
+
 /// Blocks that thread 0 alone runs.
 static bool isOfFirstThread(const BasicBlock &block,
                             const DominatorTree &dominators) {
@@ -174,8 +206,10 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
         place.mayFollowWrites = mayFollowWrites(inst);
       if (place.isInLoop && isBarrier(inst))
         place.isBehindBarrier = isBehindBarrier(inst, dominators);
-      if (auto *branch = dyn_cast<BranchInst>(&inst))
+      if (auto *branch = dyn_cast<BranchInst>(&inst)) {
         place.asksAgain = asksAgain(*branch);
+        place.goesOnBehind = goesOnBehind(*branch);
+      }
       if (auto *load = dyn_cast<LoadInst>(&inst))
         place.isLoadedAgain = isLoadedAgain(*load);
     }

@@ -45,6 +45,7 @@ std::string PlanLayout::buildRank(uint32_t number) {
   relocate(cls, *table, int(number), 0, rank.words);
   StreamRules rules;
   rules.hasSmall = !isDevice || chooseDeviceKernels(call)[1];
+  rules.hasPackets = isDevice && rules.hasSmall;
   rank.arguments = std::make_unique<Arguments>(
       *call.plan, *table, cls, rank.words, stepChunks, call.rings, rules);
   rank.arguments->useBulk(!call.isSmall);
@@ -136,8 +137,9 @@ void PlanLayout::connect() {
       // Nobody reads a slot that nobody wrote.
       send->slots = receive->slots = addressOf(memory->alloc(
           receiver, size_t(rings.slotBytes) * rings.slots, false));
-      send->small = receive->small =
-          addressOf(memory->alloc(receiver, stride * rings.smallSlots, true));
+      void *small = memory->alloc(receiver, stride * rings.smallSlots, true);
+      memory->holdsPackets(small);
+      send->small = receive->small = addressOf(small);
     }
 }
 
@@ -159,10 +161,13 @@ bool PlanLayout::isRegistered(uint32_t rank, uint32_t kind) const {
 
 /// Windows begin before their buffer, and ranks number them differently.
 void *PlanLayout::makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes) {
-  constexpr size_t before = 64;
+  size_t before = call.isUnaligned ? dtypeBytes(call.dtype) : 0;
   uint32_t kind = table->bufs[buffer].kind;
   if (!bytes || !isRegistered(rank, kind))
-    return memory->alloc(rank, bytes, kind != COLL_BUF_OUT);
+    return static_cast<char *>(
+               memory->alloc(rank, before + bytes, kind != COLL_BUF_OUT)) +
+           before;
+  before += 64;
   auto *base = static_cast<char *>(
       memory->alloc(rank, before + bytes, kind != COLL_BUF_OUT));
   windows.push_back({rank, buffer, 1 + rank + buffer, base, before + bytes});

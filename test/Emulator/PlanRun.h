@@ -60,6 +60,8 @@ struct PlanCall {
   Registered registered = Registered::None;
   Multicast multicast = Multicast::None;
   bool isExact = false; // sums are the same in any order
+  /// Buffers lie on multiples of their elements' size alone.
+  bool isUnaligned = false;
   Trouble trouble = Trouble::None;
 };
 
@@ -94,6 +96,8 @@ class PlanMemory {
 public:
   virtual ~PlanMemory() = default;
   virtual void *alloc(uint32_t rank, size_t bytes, bool isWritten) = 0;
+  /// What lies there is taken before it is overwritten.
+  virtual void holdsPackets(void *) {}
   /// An address of a rank that stands for all members.
   virtual void *multicast(const std::vector<void *> &, size_t) {
     return nullptr;

@@ -111,6 +111,7 @@ public:
   /// All words of a line at once, word i by lane i / 2.
   void loadLine(LineMeeting &line, Scope scope, uint32_t site);
   void storeLine(LineMeeting &line, Scope scope, uint32_t site);
+  void checkTaken(const FlagWrite &before, uint32_t site);
   void fence(Order order, Scope scope);
   void forgetFlags(Region &region, uintptr_t address, size_t bytes);
 

@@ -43,6 +43,9 @@ static cl::opt<unsigned> launches("launches", cl::init(2));
 static cl::opt<unsigned> slotBytes("slot-bytes", cl::init(1024));
 static cl::opt<unsigned> slots("slots", cl::init(4));
 static cl::opt<unsigned> smallSlots("small-slots", cl::init(8));
+static cl::opt<unsigned> smallBytes("small-bytes", cl::init(2048));
+static cl::opt<bool> isUnaligned("unaligned",
+                                 cl::desc("buffers lie as badly as they may"));
 static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"));
 static cl::opt<bool> isBackToBack("back-to-back",
                                   cl::desc("no wait between launches"));
@@ -184,6 +187,8 @@ static PlanCall callOf(const coll_plan &plan) {
   call.rings.slotBytes = slotBytes;
   call.rings.slots = slots;
   call.rings.smallSlots = smallSlots;
+  call.rings.smallBytes = smallBytes;
+  call.isUnaligned = isUnaligned;
   call.isSmall = isSmall;
   call.launches = launches;
   call.isBackToBack = isBackToBack;
