@@ -3,6 +3,17 @@
 
 #include "Fiber.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define COLL_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COLL_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if defined(COLL_ADDRESS_SANITIZER)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #if defined(__x86_64__)
 extern "C" void collEmuSwitch(void **from, void *to);
 asm(R"(
@@ -30,10 +41,44 @@ collEmuSwitch:
 
 namespace coll::emu {
 
+//===----------------------------------------------------------------------===//
+// What AddressSanitizer is told
+//===----------------------------------------------------------------------===//
+
+#if defined(COLL_ADDRESS_SANITIZER)
+/// Whom this thread has left last; null: for good.
+static thread_local Context *left;
+
+/// `frames` keeps what belongs to the stack that is left; null: nothing.
+static void beforeSwitch(Context *from, void **frames, const Context &to) {
+  left = from;
+  __sanitizer_start_switch_fiber(frames, to.stack, to.stackBytes);
+}
+
+/// On the stack that was switched to.
+static void afterSwitch(void *frames) {
+  const void *stack;
+  size_t bytes;
+  __sanitizer_finish_switch_fiber(frames, &stack, &bytes);
+  if (left) {
+    left->stack = stack;
+    left->stackBytes = bytes;
+  }
+}
+#else
+static void beforeSwitch(Context *, void **, const Context &) {}
+static void afterSwitch(void *) {}
+#endif
+
+//===----------------------------------------------------------------------===//
+// Switches
+//===----------------------------------------------------------------------===//
+
 #if defined(__x86_64__)
-void prepare(Context &context, void *stack, size_t bytes, void (*entry)()) {
+static void begin(Context &context, void (*entry)()) {
   // A function expects the stack eight bytes off a multiple of sixteen.
-  auto top = (reinterpret_cast<uintptr_t>(stack) + bytes) & ~uintptr_t(15);
+  auto top = (reinterpret_cast<uintptr_t>(context.stack) + context.stackBytes) &
+             ~uintptr_t(15);
   auto *words = reinterpret_cast<uintptr_t *>(top);
   words[-1] = 0; // the return address that is never used
   words[-2] = reinterpret_cast<uintptr_t>(entry);
@@ -42,21 +87,43 @@ void prepare(Context &context, void *stack, size_t bytes, void (*entry)()) {
   context.stackPointer = words - 8;
 }
 
-void switchTo(Context &from, Context &to) {
+static void exchange(Context &from, Context &to) {
   collEmuSwitch(&from.stackPointer, to.stackPointer);
 }
 #else
-void prepare(Context &context, void *stack, size_t bytes, void (*entry)()) {
+static void begin(Context &context, void (*entry)()) {
   getcontext(&context.context);
-  context.context.uc_stack.ss_sp = stack;
-  context.context.uc_stack.ss_size = bytes;
+  context.context.uc_stack.ss_sp = const_cast<void *>(context.stack);
+  context.context.uc_stack.ss_size = context.stackBytes;
   context.context.uc_link = nullptr;
   makecontext(&context.context, entry, 0);
 }
 
-void switchTo(Context &from, Context &to) {
+static void exchange(Context &from, Context &to) {
   swapcontext(&from.context, &to.context);
 }
 #endif
+
+void prepare(Context &context, void *stack, size_t bytes, void (*entry)()) {
+  context.stack = stack;
+  context.stackBytes = bytes;
+  begin(context, entry);
+}
+
+void arrive() { afterSwitch(nullptr); }
+
+void switchTo(Context &from, Context &to) {
+  void *frames = nullptr;
+  beforeSwitch(&from, &frames, to);
+  exchange(from, to);
+  afterSwitch(frames);
+}
+
+void leaveFor(Context &to) {
+  Context nowhere;
+  beforeSwitch(nullptr, nullptr, to);
+  exchange(nowhere, to);
+  __builtin_unreachable();
+}
 
 } // namespace coll::emu

@@ -26,6 +26,7 @@ thread_local Thread *current = nullptr;
 constexpr size_t kStackBytes = 64 << 10;
 
 static void runThread() {
+  arrive();
   Thread *thread = current;
   LaunchState *launch = thread->block->launch;
   launch->entry(launch->paramPointers.data());
@@ -171,11 +172,7 @@ void MachineState::finish(LaunchState &launch) {
 
 /// The current thread gives up its place for good. Its stack is free again only
 /// once nobody runs on it: the scheduler takes it.
-void MachineState::leave() {
-  Context nowhere;
-  switchTo(nowhere, scheduler);
-  __builtin_unreachable();
-}
+void MachineState::leave() { leaveFor(scheduler); }
 
 void MachineState::yield() {
   ++switches;

@@ -39,10 +39,6 @@ private:
 };
 } // namespace
 
-#ifndef COLL_HAS_EMULATOR
-std::unique_ptr<Image> loadBitcode(const void *) { return nullptr; }
-#endif
-
 std::unique_ptr<Image> loadImage(const void *image) {
   if (std::memcmp(image, HostImage::mark, sizeof HostImage::mark) == 0)
     return std::make_unique<HostFunctions>(
