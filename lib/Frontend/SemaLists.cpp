@@ -129,6 +129,7 @@ void AllList::forEach(Emitter &e, Walk walk, Body body) const {
 LiteralList::LiteralList(SourceRange range, std::vector<Val> given)
     : List(range), elements(std::move(given)) {
   isOfAll = !elements.empty();
+  numParts = elements.size();
   for (const Val &element : elements) {
     width = element.ssa.size();
     isOfAll &= element.isOfAll;
@@ -249,6 +250,7 @@ ReversedList::ReversedList(SourceRange range, const List *list)
     : List(range), list(list) {
   width = list->width;
   isOfAll = list->isOfAll;
+  numParts = list->numParts;
 }
 
 Val ReversedList::element(Emitter &e, Value index) const {
@@ -262,11 +264,18 @@ void ReversedList::forEach(Emitter &e, Walk walk, Body body) const {
   list->forEach(e, walk, body);
 }
 
-JoinedList::JoinedList(SourceRange range, const List *a, const List *b)
-    : List(range), a(a), b(b) {
-  width = a->width ? a->width : b->width;
-  isOfAll = a->isOfAll && b->isOfAll;
+/// What a list of these two is like; whether it is closed. Lists that double
+/// from `let` to `let` soon have more parts than anybody can write down.
+static bool combine(List &list, const List &a, const List &b) {
+  constexpr size_t maxParts = 16;
+  list.width = a.width ? a.width : b.width;
+  list.isOfAll = a.isOfAll && b.isOfAll;
+  list.numParts = a.numParts + b.numParts;
+  return a.isClosed() && b.isClosed() && list.numParts <= maxParts;
 }
+
+JoinedList::JoinedList(SourceRange range, const List *a, const List *b)
+    : List(range), a(a), b(b), closed(combine(*this, *a, *b)) {}
 
 Value JoinedList::size(Emitter &e) const {
   return e.ints.add(e.loc(range), a->size(e), b->size(e));
@@ -294,10 +303,7 @@ void JoinedList::forEach(Emitter &e, Walk walk, Body body) const {
 ChosenList::ChosenList(const ConditionalExpr *expr, Environment env,
                        Value condition, const List *a, const List *b)
     : List(expr->range), expr(expr), env(env), condition(condition),
-      closed(a->isClosed() && b->isClosed()) {
-  width = a->width ? a->width : b->width;
-  isOfAll = a->isOfAll && b->isOfAll;
-}
+      closed(combine(*this, *a, *b)) {}
 
 const List *ChosenList::evaluate(Emitter &e, const Expr *side) const {
   Restore restore(e);

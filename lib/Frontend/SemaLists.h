@@ -35,6 +35,8 @@ public:
   /// elements are unknown.
   unsigned width = 0;
   bool isOfAll = false; ///< elements come from `all`, so they mean ranks
+  /// How many lists and elements `size` and `element` choose among.
+  size_t numParts = 1;
   SourceRange range;
 
   /// `size` and `element` can be written as expressions.
@@ -143,13 +145,14 @@ private:
 class JoinedList : public List {
 public:
   JoinedList(SourceRange range, const List *a, const List *b);
-  bool isClosed() const override { return a->isClosed() && b->isClosed(); }
+  bool isClosed() const override { return closed; }
   mlir::Value size(Emitter &e) const override;
   Val element(Emitter &e, mlir::Value index) const override;
   void forEach(Emitter &e, Walk walk, Body body) const override;
 
 private:
   const List *a, *b;
+  bool closed;
 };
 
 /// `condition ? a : b`; the sides are evaluated where they are needed, since

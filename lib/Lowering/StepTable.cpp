@@ -308,8 +308,10 @@ void TableBuilder::variant(const RankProgram &program, Variant which) {
   std::vector<std::pair<uint32_t, uint32_t>> entries;
   uint32_t number = 0;
   DirectWait wait(member, rankClass.rank, which);
-  for (uint32_t b = 0; b < program.blocks.size(); ++b) {
-    const BlockProgram &block = program.blocks[b];
+  const BlockProgram idle;
+  for (uint32_t b = 0; b < table.programBlocks; ++b) {
+    const BlockProgram &block =
+        b < program.blocks.size() ? program.blocks[b] : idle;
     directEnds(program, block);
     blockEnds(program, block);
     entries.push_back({table.words.size(), block.steps.size()});
@@ -333,6 +335,10 @@ ClassTable TableBuilder::build() {
   aliases();
   const RankProgram &program = member.outOfPlace[rankClass.rank];
   table.programBlocks = program.blocks.size();
+  // The last blocks of one variant may have nothing to do in the other.
+  if (!member.inPlace.empty())
+    table.programBlocks = std::max<uint32_t>(
+        table.programBlocks, member.inPlace[rankClass.rank].blocks.size());
   variant(program, Variant::OutOfPlace);
   if (!member.inPlace.empty()) {
     assert(member.inPlace[rankClass.rank].sendEnds == program.sendEnds &&

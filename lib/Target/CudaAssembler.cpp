@@ -129,5 +129,10 @@ Expected<coll::Cubin> coll::assemble(StringRef ptxas, StringRef ptx,
   std::string text = textOf(said.path);
   if (status != 0)
     return createStringError(why.empty() ? StringRef(text).trim().str() : why);
-  return Cubin{textOf(output.path), parseUses(text)};
+  Cubin cubin{textOf(output.path), parseUses(text)};
+  if (!StringRef(cubin.code)
+           .starts_with("\x7f"
+                        "ELF"))
+    return createStringError("it has written no cubin");
+  return cubin;
 }

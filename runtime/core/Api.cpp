@@ -62,7 +62,7 @@ coll_status coll_comm_dup(coll_comm *comm, coll_comm **lane) {
     *lane = nullptr;
     COLL_TRY(checkHandle(comm));
     std::unique_ptr<coll_comm> made;
-    COLL_TRY(CommunicatorFactory::split(*comm, 0, 0, made));
+    COLL_TRY(CommunicatorFactory::duplicate(*comm, made));
     *lane = made.release();
     return Status::ok();
   });

@@ -16,8 +16,10 @@ public:
   /// coll_comm_init_env.
   static Status fromEnvironment(const coll_config *config,
                                 std::unique_ptr<coll_comm> &result);
-  /// coll_comm_split, and coll_comm_dup as a split into one.  Collective; null
-  /// when color is negative.
+  /// coll_comm_dup. Collective; an error where others split.
+  static Status duplicate(Communicator &parent,
+                          std::unique_ptr<coll_comm> &result);
+  /// coll_comm_split. Collective; null when color is negative.
   static Status split(Communicator &parent, int color, int key,
                       std::unique_ptr<coll_comm> &result);
   /// The same from boards and links that stand: starts the monitor and makes
@@ -30,6 +32,8 @@ public:
 
 private:
   struct Settings;
+  static Status derive(Communicator &parent, int color, int key,
+                       std::unique_ptr<coll_comm> &result);
   static void probePeers(Communicator &comm);
   static void findReach(Communicator &comm);
   static Status initialize(MeetingRequest &request, const Settings &settings,

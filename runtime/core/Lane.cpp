@@ -255,12 +255,6 @@ void Lane::describe(const Member &member) const {
 }
 
 Status Lane::checkPeer(int peer) {
-  if (communicator.control().peerState(peer) == Control::PeerState::Left)
-    return Status::error(COLL_PEER_LOST,
-                         "rank %d has destroyed its communicator, but rank %d "
-                         "waits for it",
-                         peer, communicator.rank())
-        .withPeer(peer);
   uint64_t launch = communicator.board().entered();
   // Both from the boards: a device's watch looks while this rank's thread may
   // be writing the next launch down.
@@ -270,6 +264,13 @@ Status Lane::checkPeer(int peer) {
       mine.sig != theirs.sig)
     return Status::error(COLL_MISMATCH, "%s",
                          communicator.describeLaunches(launch, peer).c_str())
+        .withPeer(peer);
+  // A peer that has returned from another launch may have left since.
+  if (communicator.control().peerState(peer) == Control::PeerState::Left)
+    return Status::error(COLL_PEER_LOST,
+                         "rank %d has destroyed its communicator, but rank %d "
+                         "waits for it",
+                         peer, communicator.rank())
         .withPeer(peer);
   return Status::ok();
 }

@@ -36,8 +36,17 @@ enum SplitKind : uint16_t {
   BoardKind, // higher to lower: board
 };
 
+/// Colors that no application can give.
+enum : int32_t {
+  kNowhere = -1,
+  kDuplicate = -2, ///< coll_comm_dup: all ranks, in their order
+};
+
 struct Choice {
   int32_t color = 0, key = 0;
+  const char *call() const {
+    return color == kDuplicate ? "coll_comm_dup" : "coll_comm_split";
+  }
 };
 
 class Splitter {
@@ -229,8 +238,31 @@ static std::vector<int> groupOf(const std::vector<Choice> &table, int color) {
   return group;
 }
 
+/// All ranks duplicate, or all split.
+static Status checkCalls(const std::vector<Choice> &table) {
+  for (int rank = 1; rank != int(table.size()); ++rank) {
+    Choice first = table[0], other = table[size_t(rank)];
+    if ((other.color == kDuplicate) != (first.color == kDuplicate))
+      return Status::error(COLL_MISMATCH,
+                           "rank 0 has called %s, and rank %d %s", first.call(),
+                           rank, other.call())
+          .withPeer(rank);
+  }
+  return Status::ok();
+}
+
+Status CommunicatorFactory::duplicate(Communicator &parent,
+                                      std::unique_ptr<coll_comm> &result) {
+  return derive(parent, kDuplicate, 0, result);
+}
+
 Status CommunicatorFactory::split(Communicator &parent, int color, int key,
                                   std::unique_ptr<coll_comm> &result) {
+  return derive(parent, std::max<int32_t>(color, kNowhere), key, result);
+}
+
+Status CommunicatorFactory::derive(Communicator &parent, int color, int key,
+                                   std::unique_ptr<coll_comm> &result) {
   result.reset();
   COLL_TRY(parent.status());
   uint64_t number = ++parent.numSplits;
@@ -238,8 +270,9 @@ Status CommunicatorFactory::split(Communicator &parent, int color, int key,
   return parent.commit([&]() -> Status {
     Splitter splitter(parent, number);
     std::vector<Choice> table;
-    COLL_TRY(splitter.exchangeChoices({color < 0 ? -1 : color, key}, table));
-    if (color < 0)
+    COLL_TRY(splitter.exchangeChoices({color, key}, table));
+    COLL_TRY(checkCalls(table));
+    if (color == kNowhere)
       return Status::ok();
     std::vector<int> group = groupOf(table, color);
     auto place = std::find(group.begin(), group.end(), parent.rank());

@@ -23,53 +23,74 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <bit>
+
 using namespace llvm;
 using namespace coll;
 using namespace coll::emu;
 
+/// The options of this program; LLVM has hundreds of its own.
+static cl::OptionCategory category("coll-emulate options");
 static cl::opt<std::string> objectFile(cl::Positional, cl::Required,
-                                       cl::desc("OBJECT"));
+                                       cl::desc("OBJECT"), cl::cat(category));
 static cl::opt<std::string> planName(cl::Positional, cl::Required,
-                                     cl::desc("PLAN"));
-static cl::opt<unsigned> ranks("ranks", cl::Required);
-static cl::opt<size_t> elements("count", cl::init(1000));
+                                     cl::desc("PLAN"), cl::cat(category));
+static cl::opt<unsigned> ranks("ranks", cl::Required, cl::cat(category));
+static cl::opt<size_t> elements("count", cl::init(1000), cl::cat(category));
 static cl::opt<size_t> rowElements("row", cl::init(100),
-                                   cl::desc("of plans that cut by row"));
-static cl::list<std::string> dtypes("dtypes", cl::CommaSeparated);
-static cl::opt<std::string> opName("op", cl::init("sum"));
-static cl::opt<unsigned> seeds("seeds", cl::init(10));
-static cl::opt<unsigned> firstSeed("first-seed", cl::init(1));
-static cl::opt<unsigned> launches("launches", cl::init(2));
-static cl::opt<unsigned> slotBytes("slot-bytes", cl::init(1024));
-static cl::opt<unsigned> slots("slots", cl::init(4));
-static cl::opt<unsigned> smallSlots("small-slots", cl::init(8));
-static cl::opt<unsigned> smallBytes("small-bytes", cl::init(2048));
+                                   cl::desc("of plans that cut by row"),
+                                   cl::cat(category));
+static cl::list<std::string> dtypes("dtypes", cl::CommaSeparated,
+                                    cl::cat(category));
+static cl::opt<std::string> opName("op", cl::init("sum"), cl::cat(category));
+static cl::opt<unsigned> seeds("seeds", cl::init(10), cl::cat(category));
+static cl::opt<unsigned> firstSeed("first-seed", cl::init(1),
+                                   cl::cat(category));
+static cl::opt<unsigned> launches("launches", cl::init(2), cl::cat(category));
+static cl::opt<unsigned> slotBytes("slot-bytes", cl::init(1024),
+                                   cl::cat(category));
+static cl::opt<unsigned> slots("slots", cl::init(4), cl::cat(category));
+static cl::opt<unsigned> smallSlots("small-slots", cl::init(8),
+                                    cl::cat(category));
+static cl::opt<unsigned> smallBytes("small-bytes", cl::init(2048),
+                                    cl::cat(category));
 static cl::opt<bool> isUnaligned("unaligned",
-                                 cl::desc("buffers lie as badly as they may"));
-static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"));
+                                 cl::desc("buffers lie as badly as they may"),
+                                 cl::cat(category));
+static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"),
+                             cl::cat(category));
 static cl::opt<bool> isBackToBack("back-to-back",
-                                  cl::desc("no wait between launches"));
+                                  cl::desc("no wait between launches"),
+                                  cl::cat(category));
 static cl::opt<std::string> registered(
     "registered", cl::ValueOptional,
-    cl::desc("buffers in windows: all, in, out, even (of even ranks)"));
+    cl::desc("buffers in windows: all, in, out, even (of even ranks)"),
+    cl::cat(category));
 static cl::opt<std::string>
     multicast("multicast", cl::ValueOptional,
-              cl::desc("windows with multicast addresses: all, skewed"));
+              cl::desc("windows with multicast addresses: all, skewed"),
+              cl::cat(category));
 static cl::opt<unsigned>
     period("period",
-           cl::desc("only every so many launches have --count elements"));
+           cl::desc("only every so many launches have --count elements"),
+           cl::cat(category));
 static cl::opt<size_t> otherElements("other-count",
-                                     cl::desc("elements of the others"));
+                                     cl::desc("elements of the others"),
+                                     cl::cat(category));
 static cl::opt<bool> tornLines("torn-lines",
-                               cl::desc("words of a line come in any order"));
-static cl::opt<bool> mutants("mutants");
+                               cl::desc("words of a line come in any order"),
+                               cl::cat(category));
+static cl::opt<bool> mutants("mutants", cl::cat(category));
 static cl::opt<std::string>
     withoutCalls("without-calls",
-                 cl::desc("leaves out all calls of this function"));
-static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4));
+                 cl::desc("leaves out all calls of this function"),
+                 cl::cat(category));
+static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4),
+                                     cl::cat(category));
 static cl::opt<unsigned> mutantSample("mutant-sample", cl::init(1),
-                                      cl::desc("judge every so many-th"));
-static cl::opt<std::string> scoreName("score");
+                                      cl::desc("judge every so many-th"),
+                                      cl::cat(category));
+static cl::opt<std::string> scoreName("score", cl::cat(category));
 
 static const std::pair<const char *, coll_dtype> kDtypeNames[] = {
     {"i8", COLL_I8},   {"u8", COLL_U8},     {"i32", COLL_I32},
@@ -315,21 +336,54 @@ static int runAll(orc::LLJIT &jit) {
   return 0;
 }
 
+/// What no run can be made of, as a text; else "".
+static std::string checkOptions() {
+  constexpr size_t mostElements = size_t(1) << 24;
+  auto isDepth = [](unsigned value, unsigned most) {
+    return std::has_single_bit(value) && value <= most;
+  };
+  auto known = [](const auto &table, StringRef wanted) {
+    return any_of(table, [&](auto &entry) { return wanted == entry.first; });
+  };
+  if (ranks == 0)
+    return "--ranks is at least 1";
+  if (seeds == 0 || launches == 0 || mutantSeeds == 0 || mutantSample == 0)
+    return "--seeds, --launches, --mutant-seeds and --mutant-sample are at "
+           "least 1";
+  if (!isDepth(slots, COLL_MAX_SLOTS))
+    return "--slots is a power of two, " + std::to_string(COLL_MAX_SLOTS) +
+           " at most";
+  if (!isDepth(smallSlots, COLL_MAX_SMALL_SLOTS))
+    return "--small-slots is a power of two, " +
+           std::to_string(COLL_MAX_SMALL_SLOTS) + " at most";
+  if (std::max({size_t(elements), size_t(rowElements), size_t(otherElements)}) >
+      mostElements)
+    return "--count, --row and --other-count are " +
+           std::to_string(mostElements) + " at most";
+  if (!known(kOpNames, opName))
+    return "no --op=" + opName;
+  if (dtypes.empty())
+    return "--dtypes names the element types";
+  for (const std::string &dtype : dtypes)
+    if (dtype != "all" && !known(kDtypeNames, dtype))
+      return "no dtype '" + dtype + "'";
+  if (registered.getNumOccurrences() && registered.empty())
+    registered = "all";
+  if (!registered.empty() && !known(kRegisteredNames, registered))
+    return "no --registered=" + registered;
+  if (!multicast.empty() && multicast != "all" && multicast != "skewed")
+    return "no --multicast=" + multicast;
+  return "";
+}
+
 int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "a plan's device code on the CPU\n");
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   std::unique_ptr<orc::LLJIT> jit;
   std::string error;
-  if (dtypes.empty())
-    return fail("--dtypes names the element types");
-  if (registered.getNumOccurrences() && registered.empty())
-    registered = "all";
-  if (!registered.empty() && none_of(kRegisteredNames, [](auto &known) {
-        return registered == known.first;
-      }))
-    return fail("no --registered=" + registered);
-  if (!multicast.empty() && multicast != "all" && multicast != "skewed")
-    return fail("no --multicast=" + multicast);
+  if (std::string wrong = checkOptions(); !wrong.empty())
+    return fail(wrong);
   return loadObject(jit, error) ? runAll(*jit) : fail(error);
 }

@@ -33,24 +33,36 @@ public:
                                     unsigned chip);
   bool add(const Plan &plan, DeviceCode &code);
   void warnOfNoAssembler();
+  void refuseWithoutAssembler();
   bool hasAssembler() const { return !ptxas.empty(); }
 
 private:
   Session &session;
   const Options &options;
+  std::string whyNoAssembler() const;
   std::string ptxas;
 };
 } // namespace
 
+std::string DeviceCompiler::whyNoAssembler() const {
+  return options.ptxas.empty() ? "there is no ptxas beside colc, in PATH or in "
+                                 "/usr/local/cuda/bin"
+                               : "'" + options.ptxas + "' is no program";
+}
+
+void DeviceCompiler::refuseWithoutAssembler() {
+  session.diags
+      .error(Slug::NoAssembler, {},
+             whyNoAssembler() + ": --emit=cubin needs one, --emit=ptx does not")
+      .emit();
+}
+
 void DeviceCompiler::warnOfNoAssembler() {
-  std::string where = options.ptxas.empty()
-                          ? "there is no ptxas beside colc, in PATH or in "
-                            "/usr/local/cuda/bin"
-                          : "'" + options.ptxas + "' is no program";
   session.diags
       .warning(Slug::NoAssembler, {},
-               where + ": device code is PTX alone, which drivers translate "
-                       "when a plan is loaded")
+               whyNoAssembler() +
+                   ": device code is PTX alone, which drivers translate "
+                   "when a plan is loaded")
       .emit();
 }
 
@@ -135,7 +147,7 @@ void coll::emitDeviceText(Session &session, const Options &options,
     return;
   }
   if (options.emit == Emit::Cubin && !compiler.hasAssembler())
-    return compiler.warnOfNoAssembler();
+    return compiler.refuseWithoutAssembler();
   std::string text;
   for (const Plan &plan : plans) {
     std::optional<ChipCode> code =

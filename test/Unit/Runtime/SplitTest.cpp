@@ -70,6 +70,22 @@ TEST_F(SplitTest, ANegativeColorIsInNone) {
   });
 }
 
+TEST_F(SplitTest, ADuplicateIsNoSplit) {
+  withComms(2, [](int rank, coll_comm *comm) {
+    coll_comm *sub = comm;
+    EXPECT_EQ(rank == 0 ? coll_comm_dup(comm, &sub)
+                        : coll_comm_split(comm, 0, 0, &sub),
+              COLL_MISMATCH);
+    std::string said = coll_last_error();
+    EXPECT_NE(said.find("rank 0 has called coll_comm_dup, and rank 1 "
+                        "coll_comm_split"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(sub, nullptr);
+    coll_comm_destroy(comm);
+  });
+}
+
 TEST_F(SplitTest, ProcessesSplitAndTheParentMayGoFirst) {
   coll_id id;
   ASSERT_EQ(coll_make_id(&id), COLL_OK);

@@ -80,8 +80,9 @@ void Describer::describeSite(SiteId site) {
 }
 
 void Describer::describe(const Port &port) {
+  // A wish is not part of the text: `direct` says what became of it.
   const auto &[kind, type, scaled, scaledRounded, receivedScaled, end, loc,
-               direct] = port;
+               direct, wish] = port;
   const auto &[space, buffer, part, chunk] = loc;
   put("\n      port", kind, type, scaled, scaledRounded, receivedScaled, end,
       space, buffer, part, chunk, direct);
