@@ -82,10 +82,10 @@ void Describer::describeSite(SiteId site) {
 void Describer::describe(const Port &port) {
   // A wish is not part of the text: `direct` says what became of it.
   const auto &[kind, type, scaled, scaledRounded, receivedScaled, end, loc,
-               direct, wish] = port;
+               direct, ahead, wish] = port;
   const auto &[space, buffer, part, chunk] = loc;
   put("\n      port", kind, type, scaled, scaledRounded, receivedScaled, end,
-      space, buffer, part, chunk, direct);
+      space, buffer, part, chunk, direct, ahead);
 }
 
 void Describer::describe(const RankProgram &program, const Step &step) {
