@@ -150,6 +150,7 @@ Primitives Primitives::forPackets(ModuleOp module,
   builder.recvRelease();
   builder.sendAcquire();
   builder.sendPublish();
+  builder.flushCredits();
   made.buildPackets(module, machine);
   return made;
 }
@@ -366,11 +367,12 @@ void PrimitiveBuilder::recvRelease() {
 }
 
 void PrimitiveBuilder::flushCredits() {
-  p.flushCredits =
-      beginFunction(b, module, "coll_flush_credits", {b.ptr()}, {});
+  p.flushCredits = begin("coll_flush_credits", {b.ptr()}, {});
   Value end = p.flushCredits.getArgument(0);
-  returnCredit(end, kSmall, true);
-  returnCredit(end, kBulk, true);
+  if (protocol != Protocol::Slots)
+    returnCredit(end, kSmall, true);
+  if (protocol != Protocol::Packets)
+    returnCredit(end, kBulk, true);
   func::ReturnOp::create(b);
 }
 

@@ -109,7 +109,7 @@ struct Primitives {
 
   /// Of hosts, or of devices for slots.
   Primitives(mlir::ModuleOp module, const Machine &machine);
-  /// Of devices, for packets: the waits and flushCredits are the same ones.
+  /// Of devices, for packets: the waits are the same ones.
   Primitives forPackets(mlir::ModuleOp module, const Machine &machine) const;
 
 private:
