@@ -112,14 +112,14 @@ public:
 
 std::unique_ptr<Machine> makeHostMachine();
 
-/// More threads of a block than these have too few registers each, 64 of 1024,
-/// for what is in flight: a loop that spills loads less at a time than one of
-/// half as many threads.
-constexpr unsigned kMostDeviceThreads = 512;
+/// Threads of a block have 168 registers each when these are its threads; more
+/// have too few for what is in flight, 128 of 512 and 64 of 1024: a loop that
+/// spills loads less at a time than one of fewer threads.
+constexpr unsigned kMostDeviceThreads = 384;
 
 /// Threads of a block, and the most sources and sinks of a step.
 struct DeviceShape {
-  unsigned threads = 384; // 168 registers each: no spills, where 512 have some
+  unsigned threads = kMostDeviceThreads;
   unsigned sources = 1, sinks = 1;
   uint64_t sizesOffset = 0; // in coll_args, where `sizes` is 0
   unsigned rowCells = 0;    // of 8 bytes, for reductions over rows

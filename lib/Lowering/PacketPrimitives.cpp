@@ -91,6 +91,17 @@ private:
         Ordering::monotonic, "block", 8);
     return LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{0});
   }
+  void giveUpWith(Value tag, uint64_t why, Value wanted, Value have) {
+    Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
+    func::CallOp::create(b, p.packetGiveUp,
+                         ValueRange{b.or_(peer, b.cst(why)), wanted, have});
+  }
+  /// By any thread of the block, while others may be about to; 0: by none.
+  Value whyGivenUp() {
+    return LLVM::LoadOp::create(b, b.i64(), sharedCell(b, kFailureCell), 8,
+                                false, false, false, false, Ordering::monotonic,
+                                StringRef("block"));
+  }
   Value reportOf(Value inst, Value block) {
     return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
                 b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
@@ -186,12 +197,6 @@ void PacketBuilder::wait() {
         *mine = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
         *clock = b.newBlock(), *late = b.newBlock(), *rest = b.newBlock(),
         *done = b.newBlock(), *shown = b.newBlock(), *back = b.newBlock();
-  auto giveUpWith = [&](uint64_t why, Value wanted, Value have) {
-    Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
-    func::CallOp::create(b, p.packetGiveUp,
-                         ValueRange{b.or_(peer, b.cst(why)), wanted, have});
-    b.branch(back);
-  };
   b.branch(poll, ValueRange{b.cst(0, i32), b.cst(32, i32)});
 
   b.startBlock(poll);
@@ -204,7 +209,8 @@ void PacketBuilder::wait() {
   b.branchIf(isSeq, bad, old);
   b.startBlock(bad);
   auto sig16 = [&](Value v) { return b.and_(v, b.cst(0xffff)); };
-  giveUpWith(COLL_MISMATCH, sig16(want), sig16(flag(packet)));
+  giveUpWith(tag, COLL_MISMATCH, sig16(want), sig16(flag(packet)));
+  b.branch(back);
   b.startBlock(old);
   b.branchIf(b.ult(polls, spins), poll,
              ValueRange{b.add(polls, b.cst(1, i32)), pause}, look, {});
@@ -233,7 +239,8 @@ void PacketBuilder::wait() {
   Value waited = b.sub(Ptx::globalTimer(b), start);
   b.branchIf(b.and_(hasLimit, b.ugt(waited, limit)), late, rest);
   b.startBlock(late);
-  giveUpWith(COLL_TIMEOUT, want, flag(packet));
+  giveUpWith(tag, COLL_TIMEOUT, want, flag(packet));
+  b.branch(back);
   b.startBlock(rest);
   Ptx::sleep(b, pause);
   Value longer = b.umin(b.shl(pause, b.cst(1, i32)), b.cst(1024, i32));

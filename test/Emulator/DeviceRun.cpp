@@ -472,20 +472,6 @@ std::string DeviceRun::go(const std::string &code,
   return error.empty() ? checkEnd() : error;
 }
 
-std::vector<Place> placesOf(const std::string &code,
-                            const std::vector<std::string> &kernels) {
-  Machine machine(1, {});
-  std::string error;
-  const Module *module = machine.load(code, error);
-  std::vector<Place> places;
-  if (module)
-    for (const Place &place : Machine::places(module))
-      if (!place.isInKernel || std::find(kernels.begin(), kernels.end(),
-                                         place.function) != kernels.end())
-        places.push_back(place);
-  return places;
-}
-
 std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,

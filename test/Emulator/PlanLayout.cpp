@@ -7,6 +7,18 @@
 
 namespace coll::emu {
 
+std::array<const coll_device_kernel *, 2>
+chooseDeviceKernels(const PlanCall &call) {
+  std::array<const coll_device_kernel *, 2> found = {};
+  const uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
+  for (size_t i = 0; i != found.size(); ++i)
+    for (uint32_t k = 0; k < call.plan->ndevice_kernels && !found[i]; ++k)
+      if (const coll_device_kernel *kernel = &call.plan->device_kernels[k];
+          kernel->protocols & protocols[i])
+        found[i] = chooseKernel(kernel, 1, call);
+  return found;
+}
+
 static uint64_t addressOf(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }

@@ -79,17 +79,8 @@ const Kernel *chooseKernel(const Kernel *kernels, uint32_t count,
 
 /// The device kernels for the call; the second is for launches with
 /// COLL_ARGS_SMALL, which there are none of if it is null.
-inline std::array<const coll_device_kernel *, 2>
-chooseDeviceKernels(const PlanCall &call) {
-  std::array<const coll_device_kernel *, 2> found = {};
-  const uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
-  for (size_t i = 0; i != found.size(); ++i)
-    for (uint32_t k = 0; k < call.plan->ndevice_kernels && !found[i]; ++k)
-      if (const coll_device_kernel *kernel = &call.plan->device_kernels[k];
-          kernel->protocols & protocols[i])
-        found[i] = chooseKernel(kernel, 1, call);
-  return found;
-}
+std::array<const coll_device_kernel *, 2>
+chooseDeviceKernels(const PlanCall &call);
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
 class PlanMemory {
@@ -177,10 +168,6 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
                          RunCounts *counts = nullptr);
-
-/// What these kernels come to, and the functions that they call.
-std::vector<Place> placesOf(const std::string &code,
-                            const std::vector<std::string> &kernels);
 
 /// What host kernels call.
 uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,

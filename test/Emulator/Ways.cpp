@@ -116,4 +116,18 @@ std::string makeWays(const MutantPlan &plan, unsigned seeds,
   return "";
 }
 
+std::vector<Place> placesOf(const std::string &code,
+                            const std::vector<std::string> &kernels) {
+  Machine machine(1, {});
+  std::string error;
+  const Module *module = machine.load(code, error);
+  std::vector<Place> places;
+  if (module)
+    for (const Place &place : Machine::places(module))
+      if (!place.isInKernel || std::find(kernels.begin(), kernels.end(),
+                                         place.function) != kernels.end())
+        places.push_back(place);
+  return places;
+}
+
 } // namespace coll::emu

@@ -24,6 +24,10 @@ Options mutantOptions(unsigned seed);
 std::string makeWays(const MutantPlan &plan, unsigned seeds,
                      std::vector<Way> &ways);
 
+/// What these kernels come to, and the functions that they call.
+std::vector<Place> placesOf(const std::string &code,
+                            const std::vector<std::string> &kernels);
+
 } // namespace coll::emu
 
 #endif // COLL_TEST_EMULATOR_WAYS_H
