@@ -69,7 +69,7 @@ struct Choice {
   coll_op op = COLL_SUM;
   Member *member = nullptr;
   coll_kernel_fn kernel = nullptr;
-  DeviceKernels deviceKernels;
+  DeviceKernels deviceKernels = {};
 
   bool suits(const coll_plan &wanted, const coll_call &call) const {
     if (plan != &wanted || dtype != call.dtype || op != call.op)
