@@ -245,7 +245,7 @@ TEST(DirectOracle, EveryMixtureInEveryInterleaving) {
   if (!seeds.areMany())
     return;
   EXPECT_GT(tally.direct * 10, seeds.numDone());
-  EXPECT_GT(tally.races * 20, seeds.numDone());
+  EXPECT_GT(tally.races * 25, seeds.numDone());
   EXPECT_LT(tally.strict * 2, tally.races);
   EXPECT_GT(tally.ahead * 100, seeds.numDone());
   EXPECT_GT(tally.early * 500, seeds.numDone());
