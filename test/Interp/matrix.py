@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the schedules of one standard contract on local processes, every element checked.
 
-usage: matrix.py LIBRARY CONTRACT [--all] [--device FOLDER]
+usage: matrix.py LIBRARY CONTRACT [--all] [--part I/N] [--device FOLDER]
 
 The quick tier takes each rank count with every dtype, each with every op, and every
 (dtype, op) once; --all takes the full product, and other schedules of the contract too.
+--part: only every N-th of these schedules, from the I-th on.
 
 --device: on CUDA devices, by way of the libcuda.so.1 in FOLDER, in processes; --all also
 as threads that share one, replayed from graphs.
@@ -103,8 +104,11 @@ def main():
             runOnDevices(library, each, everything, folder)
         return
     schedules, reduces = CONTRACTS[contract]
+    part, parts = 0, 1
+    if "--part" in sys.argv:
+        part, parts = map(int, sys.argv[sys.argv.index("--part") + 1].split("/"))
     rows = 0
-    for schedule in schedules if everything else schedules[:1]:
+    for schedule in (schedules if everything else schedules[:1])[part::parts]:
         for ranks, arguments in variants(contract, reduces, everything):
             rows += run(library, schedule, ranks, arguments)
     print(f"{contract}: {rows} rows, 0 wrong")
