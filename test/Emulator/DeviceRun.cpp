@@ -106,7 +106,7 @@ private:
   }
 
   const PlanCall &call;
-  const std::array<const coll_device_kernel *, 2> kernels;
+  const DeviceKernels kernels;
   const Module *module = nullptr, *application = nullptr;
   PlanLayout layout;
   std::vector<LaunchId> last; // by rank
@@ -240,9 +240,8 @@ void DeviceRun::launchAll(unsigned launch) {
     const coll_inst &inst = *layout.ranks[rank].inst;
     if (!inst.nblocks)
       continue;
-    const coll_args &head = layout.ranks[rank].arguments->args();
     const coll_device_kernel &kernel =
-        *kernels[(head.flags & COLL_ARGS_SMALL) != 0];
+        kernels.of(layout.ranks[rank].arguments->args());
     std::vector<char> args = layout.arguments(rank, kernel.param_bytes);
     signature = reinterpret_cast<coll_args *>(args.data())->sig;
     if (call.trouble == Trouble::Mismatch && isLast && rank == 0)
@@ -280,7 +279,7 @@ void DeviceRun::useBuffers() {
 bool DeviceRun::tellsSignatures(uint32_t rank, const coll_block &line) const {
   uint64_t want = line.want, have = line.have, mask = 0xffffffff;
   uint64_t peer = line.progress & 0xffff;
-  if (call.isSmall && kernels[1]) // of packets
+  if (call.isSmall && kernels.packets) // of packets
     mask = 0xffff;
   if (line.progress >> 60 != COLL_STATE_IDLE)
     return false;
@@ -476,7 +475,7 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
                          RunCounts *counts) {
-  if (!chooseDeviceKernels(call)[0])
+  if (!chooseDeviceKernels(call).slots)
     return "the plan has no device kernel for this dtype and op";
   DeviceRun run(call, options);
   std::string error = run.go(code, expected);

@@ -133,7 +133,8 @@ std::string judgeMutants(const std::vector<MutantPlan> &plans, unsigned seeds,
     if (std::string error = makeWays(plan, seeds, ways); !error.empty())
       return error;
     std::vector<std::string> symbols;
-    for (const coll_device_kernel *kernel : chooseDeviceKernels(plan.call))
+    const DeviceKernels kernels = chooseDeviceKernels(plan.call);
+    for (const coll_device_kernel *kernel : {kernels.slots, kernels.packets})
       if (kernel)
         symbols.push_back(kernel->symbol);
     std::map<std::pair<std::string, PlaceKind>, unsigned> ordinals;

@@ -7,16 +7,11 @@
 
 namespace coll::emu {
 
-std::array<const coll_device_kernel *, 2>
-chooseDeviceKernels(const PlanCall &call) {
-  std::array<const coll_device_kernel *, 2> found = {};
-  const uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
-  for (size_t i = 0; i != found.size(); ++i)
-    for (uint32_t k = 0; k < call.plan->ndevice_kernels && !found[i]; ++k)
-      if (const coll_device_kernel *kernel = &call.plan->device_kernels[k];
-          kernel->protocols & protocols[i])
-        found[i] = chooseKernel(kernel, 1, call);
-  return found;
+DeviceKernels chooseDeviceKernels(const PlanCall &call) {
+  auto find = [&](uint32_t protocol) {
+    return DeviceLane::find(*call.plan, call.dtype, call.op, protocol);
+  };
+  return {find(COLL_PROTOCOL_SIMPLE), find(COLL_PROTOCOL_LL)};
 }
 
 static uint64_t addressOf(const void *pointer) {
@@ -56,7 +51,7 @@ std::string PlanLayout::buildRank(uint32_t number) {
   rank.words.assign(cls.words, cls.words + cls.nwords);
   relocate(cls, *table, int(number), 0, rank.words);
   StreamRules rules;
-  rules.hasSmall = !isDevice || chooseDeviceKernels(call)[1];
+  rules.hasSmall = !isDevice || chooseDeviceKernels(call).packets;
   rules.hasPackets = isDevice && rules.hasSmall;
   rank.arguments = std::make_unique<Arguments>(
       *call.plan, *table, cls, rank.words, stepChunks, call.rings, rules);

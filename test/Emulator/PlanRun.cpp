@@ -62,9 +62,18 @@ uint32_t moveOnHost(const coll_inst *, uint32_t, const coll_end *, uint64_t,
   return 1;
 }
 
+/// The first for the call, which is the oldest instruction set's.
+static const coll_kernel *chooseHostKernel(const PlanCall &call) {
+  for (const coll_kernel &kernel :
+       std::span(call.plan->kernels, call.plan->nkernels))
+    if ((kernel.dtype == COLL_ANY || kernel.dtype == call.dtype) &&
+        (!call.plan->reduces || kernel.op == COLL_ANY || kernel.op == call.op))
+      return &kernel;
+  return nullptr;
+}
+
 std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs) {
-  const coll_kernel *kernel = // the first is the oldest instruction set's
-      chooseKernel(call.plan->kernels, call.plan->nkernels, call);
+  const coll_kernel *kernel = chooseHostKernel(call);
   if (!kernel)
     return "the plan has no host kernel for this dtype and op";
   HostMemory memory;

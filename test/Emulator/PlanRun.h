@@ -13,8 +13,8 @@
 #include "Emulator.h"
 
 #include "runtime/core/Arguments.h"
+#include "runtime/core/DeviceLane.h"
 
-#include <array>
 #include <map>
 
 namespace coll::emu {
@@ -65,22 +65,8 @@ struct PlanCall {
   Trouble trouble = Trouble::None;
 };
 
-/// Of a list of kernels the first for the call.
-template <typename Kernel>
-const Kernel *chooseKernel(const Kernel *kernels, uint32_t count,
-                           const PlanCall &call) {
-  for (uint32_t i = 0; i < count; ++i)
-    if ((kernels[i].dtype == COLL_ANY || kernels[i].dtype == call.dtype) &&
-        (!call.plan->reduces || kernels[i].op == COLL_ANY ||
-         kernels[i].op == call.op))
-      return &kernels[i];
-  return nullptr;
-}
-
-/// The device kernels for the call; the second is for launches with
-/// COLL_ARGS_SMALL, which there are none of if it is null.
-std::array<const coll_device_kernel *, 2>
-chooseDeviceKernels(const PlanCall &call);
+/// As the runtime chooses them.
+DeviceKernels chooseDeviceKernels(const PlanCall &call);
 
 /// Where the layout's memory comes from. `isWritten`: the host fills it.
 class PlanMemory {

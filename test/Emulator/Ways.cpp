@@ -64,7 +64,7 @@ void WayList::addAll() {
       verifiedRings(*findRanks(*call.plan, int(call.ranks)));
   for (uint32_t *slots : {&call.rings.slots, &call.rings.smallSlots})
     *slots = std::max(*slots, verified.slots);
-  const bool hasPackets = chooseDeviceKernels(call)[1] != nullptr,
+  const bool hasPackets = chooseDeviceKernels(call).packets != nullptr,
              hasBoth = hasPackets && !call.isSmall;
   add(call.isSmall ? "small" : "bulk", Trouble::None, 4);
   if (hasBoth)
