@@ -1,5 +1,4 @@
-//===- CudaApplication.h - The driver, opened by an application -*- C++ -*-===//
-//-*-===//
+//===- CudaApplication.h - The driver of an application ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For programs that use devices beside the runtime: coll-run, and the check on

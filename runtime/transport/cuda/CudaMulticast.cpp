@@ -121,11 +121,12 @@ Status CudaMulticast::tellAll(uint64_t phase, const std::string &whyNot,
   writer.writeString(whyNot.substr(0, longestReason));
   writer.write<uint64_t>(bytes);
   writer.write<uint64_t>(unit);
-  std::span<const int> fds;
+  int fd = -1;
   if (shared && whyNot.empty()) {
     shared->write(writer);
-    fds = shared->descriptors();
+    fd = shared->fd.get();
   }
+  std::span<const int> fds(&fd, fd >= 0 ? 1 : 0);
   for (int peer = 1; peer != comm.size(); ++peer)
     COLL_TRY(comm.control().send(peer, multicastKind, phase, writer.bytes(),
                                  fds, comm.initDeadline()));

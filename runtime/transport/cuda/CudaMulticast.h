@@ -11,9 +11,8 @@
 // together.  What does not fit has no multicast address, which is no error.
 //
 //   rank r   to 0     u8 can, u64 granularity
-//   rank 0   to all   string why not, u64 bytes, u64 granularity; and if "",
-//   the
-//                     object's SharedHandle
+//   rank 0   to all   string why not, u64 bytes, u64 granularity, and if it
+//                     is "", the object's SharedHandle
 //   rank r   to 0     u8 its device is in it
 //   rank 0   to all   string why not
 //   rank r   to 0     u8 it has mapped the object

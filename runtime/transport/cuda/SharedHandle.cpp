@@ -16,7 +16,7 @@ Status SharedHandle::of(const CudaDevice &device, MemHandle memory,
   int descriptor = -1;
   Result exported = driver.memExport(&descriptor, memory, handlePosixFd, 0);
   if (exported == success)
-    made.setFd(descriptor);
+    made.fd.reset(descriptor);
   else if (!made.fabric)
     return driver.check(exported, "cannot export memory of device %d",
                         device.number());
@@ -39,12 +39,10 @@ bool SharedHandle::read(WireReader &reader, std::vector<UniqueFd> &fds,
     reader.readBytes(std::as_writable_bytes(std::span(fabric.bytes)));
     made.fabric = fabric;
   }
-  if (!fds.empty()) {
+  if (!fds.empty())
     made.fd = std::move(fds[0]);
-    made.number = made.fd.get();
-  }
   if (!reader.isGood() || hasFabric > 1 || fds.size() > 1 ||
-      (!made.fabric && made.number < 0))
+      (!made.fabric && !made.fd.isValid()))
     return false;
   result = std::move(made);
   return true;
@@ -62,9 +60,9 @@ Status SharedHandle::import(const CudaDevice &device, MemHandle &memory,
     imported = driver.memImport(&memory, &source, handleFabric);
     byFabric = imported == success;
   }
-  if (!byFabric && number >= 0)
+  if (!byFabric && fd.isValid())
     imported = driver.memImport(
-        &memory, reinterpret_cast<void *>(intptr_t(number)), handlePosixFd);
+        &memory, reinterpret_cast<void *>(intptr_t(fd.get())), handlePosixFd);
   return driver.check(imported, "cannot import a peer's memory on device %d",
                       device.number());
 }

@@ -36,16 +36,6 @@ struct SharedHandle {
   /// `byFabric`: how.
   Status import(const CudaDevice &device, MemHandle &memory,
                 bool &byFabric) const;
-  /// For the other end of a socket.
-  std::span<const int> descriptors() const { return {&number, isSent()}; }
-  void setFd(int descriptor) {
-    fd.reset(descriptor);
-    number = descriptor;
-  }
-
-private:
-  size_t isSent() const { return number >= 0 ? 1 : 0; }
-  int number = -1;
 };
 
 } // namespace coll::cuda

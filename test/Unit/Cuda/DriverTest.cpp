@@ -65,7 +65,7 @@ TEST(CudaDriver, MemoryIsSharedByHandles) {
     ASSERT_TRUE(createSealedMemory("other", 100, sealed).isOk());
     cuda::SharedHandle other;
     other.fabric = cuda::FabricHandle();
-    other.setFd(sealed.release());
+    other.fd = std::move(sealed);
     cuda::SharedBuffer none;
     EXPECT_FALSE(
         cuda::SharedBuffer::import(*device, other, own.size(), none).isOk());

@@ -126,27 +126,23 @@ static void moveBlock(const void *parameters, uint32_t block) {
 
 void coll::test::addDeviceKernels(HandPlan &plan) {
   using standin::HostImage;
-  static const HostImage::Kernel list[] = {
-      {"reduce0", parameterBytes, blockOf<0, false>},
-      {"reduce1", parameterBytes, blockOf<1, false>},
-      {"reduce2", parameterBytes, blockOf<2, false>},
-      {"reduce3", parameterBytes, blockOf<3, false>},
-      {"reduce4", parameterBytes, blockOf<4, false>},
-      {"reduce5", parameterBytes, blockOf<5, false>},
-      {"reduce6", parameterBytes, blockOf<6, false>},
-      {"reduce7", parameterBytes, blockOf<7, false>},
-      {"reduce8", parameterBytes, blockOf<8, false>},
-      {"move", parameterBytes, moveBlock<false>},
-      {"reduce0_ll", parameterBytes, blockOf<0, true>},
-      {"reduce1_ll", parameterBytes, blockOf<1, true>},
-      {"reduce2_ll", parameterBytes, blockOf<2, true>},
-      {"reduce3_ll", parameterBytes, blockOf<3, true>},
-      {"reduce4_ll", parameterBytes, blockOf<4, true>},
-      {"reduce5_ll", parameterBytes, blockOf<5, true>},
-      {"reduce6_ll", parameterBytes, blockOf<6, true>},
-      {"reduce7_ll", parameterBytes, blockOf<7, true>},
-      {"reduce8_ll", parameterBytes, blockOf<8, true>},
-      {"move_ll", parameterBytes, moveBlock<true>}};
+#define KERNELS(suffix, isSmall)                                               \
+  {"reduce0" suffix, parameterBytes, blockOf<0, isSmall>},                     \
+      {"reduce1" suffix, parameterBytes, blockOf<1, isSmall>},                 \
+      {"reduce2" suffix, parameterBytes, blockOf<2, isSmall>},                 \
+      {"reduce3" suffix, parameterBytes, blockOf<3, isSmall>},                 \
+      {"reduce4" suffix, parameterBytes, blockOf<4, isSmall>},                 \
+      {"reduce5" suffix, parameterBytes, blockOf<5, isSmall>},                 \
+      {"reduce6" suffix, parameterBytes, blockOf<6, isSmall>},                 \
+      {"reduce7" suffix, parameterBytes, blockOf<7, isSmall>},                 \
+      {"reduce8" suffix, parameterBytes, blockOf<8, isSmall>}, {               \
+    "move" suffix, parameterBytes, moveBlock<isSmall>                          \
+  }
+  constexpr size_t perProtocol = 10, moves = 9;
+  static const HostImage::Kernel list[] = {KERNELS("", false),
+                                           KERNELS("_ll", true)};
+#undef KERNELS
+  static_assert(std::size(list) == 2 * perProtocol);
   static const HostImage image = [] {
     HostImage made = {{}, uint32_t(std::size(list)), list};
     std::memcpy(made.magic, HostImage::mark, sizeof made.magic);
@@ -160,9 +156,9 @@ void coll::test::addDeviceKernels(HandPlan &plan) {
     constexpr uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
     for (size_t p = 0; p != std::size(protocols); ++p)
       for (size_t i = 0; i != sources.size(); ++i)
-        kernels.push_back({sources[i].dtype, sources[i].op, 128, protocols[p],
-                           parameterBytes, 0, 0, 0,
-                           list[10 * p + (reduces ? i : 9)].symbol});
+        kernels.push_back(
+            {sources[i].dtype, sources[i].op, 128, protocols[p], parameterBytes,
+             0, 0, 0, list[perProtocol * p + (reduces ? i : moves)].symbol});
     return kernels;
   };
   static const auto reducing = makeKernels(true), moving = makeKernels(false);
