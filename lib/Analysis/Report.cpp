@@ -203,8 +203,7 @@ static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
   os << (before[0] == ',' ? ")" : "");
   if (report.slots.declined > 0)
     os << "; in place " << report.slots.declined
-       << " more in slots: what others load from or store to is stored or "
-          "loaded here without waiting for them";
+       << " more in slots: a rank would overwrite what is still read";
   os << "\n";
 }
 

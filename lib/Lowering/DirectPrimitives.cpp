@@ -65,8 +65,8 @@ constexpr Handshake kGet{offsetof(coll_end, line),
 
 class DirectBuilder {
 public:
-  DirectBuilder(ModuleOp module, const Primitives &p)
-      : b(module.getContext()), module(module), p(p) {}
+  DirectBuilder(ModuleOp module, const Primitives &p, Protocol protocol)
+      : b(module.getContext()), module(module), p(p), protocol(protocol) {}
   func::FuncOp open(StringRef name, const Handshake &h);
   func::FuncOp acquire(StringRef name, const Handshake &h,
                        func::FuncOp fallback);
@@ -91,7 +91,7 @@ private:
                                  b.field16(end, offsetof(coll_end, peer))));
   }
   Value isBulk(Value args) {
-    if (p.badWindow) // a device's kernel of slots
+    if (protocol == Protocol::Slots)
       return b.cst(1, b.i1());
     Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
     return b.eq(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())),
@@ -118,6 +118,7 @@ private:
   Builder b;
   ModuleOp module;
   const Primitives &p;
+  const Protocol protocol;
 };
 } // namespace
 
@@ -440,8 +441,9 @@ func::FuncOp DirectBuilder::multicast(StringRef name, const Handshake &h) {
   return fn;
 }
 
-void Primitives::buildDirect(ModuleOp module, bool hasMultimem) {
-  DirectBuilder builder(module, *this);
+void Primitives::buildDirect(ModuleOp module, Protocol protocol,
+                             bool hasMultimem) {
+  DirectBuilder builder(module, *this, protocol);
   // Whoever owns the region opens: the receiver for puts, the sender for gets.
   openRecv = builder.open("coll_open_recv", kPut);
   openSend = builder.open("coll_open_send", kGet);

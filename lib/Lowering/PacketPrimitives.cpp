@@ -19,10 +19,8 @@
 //
 // Any thread may find that there is nothing to wait for, while others show
 // where they wait. So who gives up says why in the block's shared memory, the
-// first of them alone, and thread 0 tells the host behind the vote that ends
-// the slice. Whoever waits until then does so for a block that comes earlier in
-// the order in which the program cannot get stuck; the first of these has a
-// reason to tell, and the host then ends the others' waits.
+// first of them alone; those that wait look there, too, and leave; and thread 0
+// tells the host behind the vote that ends the slice.
 //
 // A token, a message without payload, is one packet with order: whoever has
 // received it sees all that the sender's block did before.
@@ -230,10 +228,7 @@ void PacketBuilder::wait() {
   Value abort = b.field(i32, abortWord, 0, Ordering::monotonic);
   b.branchIf(b.eq(abort, b.cst(0, i32)), others, back);
   b.startBlock(others);
-  Value failure = LLVM::LoadOp::create(b, i64, sharedCell(b, kFailureCell), 8,
-                                       false, false, false, false,
-                                       Ordering::monotonic, StringRef("block"));
-  b.branchIf(b.eq(failure, b.cst(0)), clock, back);
+  b.branchIf(b.eq(whyGivenUp(), b.cst(0)), clock, back);
   b.startBlock(clock);
   Value hasLimit = b.ult(b.sub(limit, b.cst(1)), b.cst(UINT64_MAX - 1));
   Value waited = b.sub(Ptx::globalTimer(b), start);

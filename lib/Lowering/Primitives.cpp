@@ -128,9 +128,9 @@ private:
 
 Primitives::Primitives(ModuleOp module, const Machine &machine) {
   machine.addWaits(module, *this);
-  PrimitiveBuilder builder(module, *this, machine,
-                           machine.signalsWithinDevice() ? Protocol::Slots
-                                                         : Protocol::Any);
+  const Protocol protocol =
+      machine.signalsWithinDevice() ? Protocol::Slots : Protocol::Any;
+  PrimitiveBuilder builder(module, *this, machine, protocol);
   builder.recvAcquire();
   builder.recvRelease();
   builder.sendAcquire();
@@ -139,7 +139,7 @@ Primitives::Primitives(ModuleOp module, const Machine &machine) {
     builder.fetchToWrite();
   builder.flushCredits();
   builder.blockWait();
-  buildDirect(module, machine.hasMultimem());
+  buildDirect(module, protocol, machine.hasMultimem());
 }
 
 Primitives Primitives::forPackets(ModuleOp module,

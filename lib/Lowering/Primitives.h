@@ -113,7 +113,7 @@ struct Primitives {
   Primitives forPackets(mlir::ModuleOp module, const Machine &machine) const;
 
 private:
-  void buildDirect(mlir::ModuleOp module, bool hasMultimem);
+  void buildDirect(mlir::ModuleOp module, Protocol protocol, bool hasMultimem);
   void buildPackets(mlir::ModuleOp module, const Machine &machine);
 };
 
