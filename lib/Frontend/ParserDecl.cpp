@@ -103,10 +103,14 @@ void Parser::parseImport() {
     expected("the name of a file, a string,").emit();
     return;
   }
-  StringRef name = text(tok()).drop_front();
-  if (!name.consume_back("\""))
-    name.consume_back("'");
+  StringRef name = text(tok());
+  char quote = name.front();
   advance();
+  // The lexer has said that it is not closed: where it would end is a guess,
+  // and what is missing is no file.
+  if (name.size() < 2 || name.back() != quote)
+    return;
+  name = name.drop_front().drop_back();
   if (name.empty()) {
     report(Slug::SyntaxError, path, "an import without a name").emit();
     return;

@@ -114,8 +114,8 @@ bool Core::spend(SourceRange range) {
     return true;
   isExhausted = true;
   error(Slug::ExpansionTooLarge, range,
-        "the program is too large once its calls are expanded: more than " +
-            Twine(maxEvaluations) + " steps")
+        "the program is too large, its calls expanded: more than " +
+            Twine(maxEvaluations) + " statements and expressions")
       .emit();
   return false;
 }

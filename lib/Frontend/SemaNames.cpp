@@ -133,7 +133,7 @@ bool Core::mayCall(const Decl *decl, SourceRange callSite) {
     isExhausted = true;
     if (calls > maxInlinedCalls) {
       error(Slug::ExpansionTooLarge, callSite,
-            "the program is too large once its calls are expanded: more than " +
+            "the program is too large, its calls expanded: more than " +
                 Twine(maxInlinedCalls) + " calls")
           .emit();
       return false;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/core/Board.h"
+#include "runtime/core/Text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -19,6 +20,12 @@ void copyText(char *field, size_t bytes, std::string_view text) {
   size_t length = std::min(text.size(), bytes - 1);
   std::memcpy(field, text.data(), length);
   std::memset(field + length, 0, bytes - length);
+}
+
+std::string SplitRecord::text() const {
+  if (launches == 0)
+    return format("%s before any launch", call());
+  return format("%s after launch %llu", call(), (unsigned long long)launches);
 }
 
 /// A text from memory that another process writes: it may lack its end.
@@ -132,6 +139,12 @@ Board::Read Board::readPosition(uint32_t block, Position &position) const {
   return position.state == COLL_STATE_IDLE ? Read::Absent : Read::Ok;
 }
 
+Board::Read Board::readSplit(SplitRecord &record) const {
+  if (!layout()->split.read(record))
+    return Read::Torn;
+  return record.number == 0 ? Read::Absent : Read::Ok;
+}
+
 uint64_t Board::progress(uint32_t block) const {
   assert(block < kMaxBlocks);
   return __atomic_load_n(&layout()->blocks[block].progress, __ATOMIC_RELAXED);
@@ -175,6 +188,10 @@ void Board::enterLaunch(const LaunchRecord &record) {
          "launches are numbered without gaps");
   page.records[record.launch % kBoardRecords].write(record);
   page.entered.store(record.launch, std::memory_order_release);
+}
+
+void Board::enterSplit(const SplitRecord &record) {
+  layout()->split.write(record);
 }
 
 void Board::publishPosition(uint32_t block, const Position &position) {

@@ -8,6 +8,7 @@
 //   rest         peers map it read-only:
 //                  error     the error that this rank found first
 //                  records   a ring of the last 64 launches
+//                  split     the last split
 //                  blocks    coll_block lines, which kernels write
 //                  positions where a waiting block stands, as text
 //
@@ -21,6 +22,7 @@
 #define COLL_RUNTIME_CORE_BOARD_H
 
 #include "coll/abi.h"
+#include "runtime/core/BoardRecords.h"
 #include "runtime/core/Clock.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Status.h"
@@ -36,31 +38,6 @@ namespace coll {
 inline constexpr uint32_t kMaxBlocks = COLL_MAX_BLOCKS;
 /// Launches remembered per rank.
 inline constexpr uint32_t kBoardRecords = 64;
-
-/// One launch, as the launcher writes it down before its first message.
-struct LaunchRecord {
-  uint64_t launch = 0;       ///< 1, 2, 3, ... on this communicator
-  uint64_t planDigest = 0;   ///< coll_plan_ranks.digest
-  uint64_t contractHash = 0; ///< coll_plan.contract_hash
-  uint64_t count = 0;        ///< elements, when hasCount
-  int32_t launchValues[COLL_MAX_LAUNCH] = {}; ///< the first nlaunch ones
-  uint32_t sig = 0;
-  uint8_t dtype = COLL_ANY, op = COLL_ANY; ///< COLL_ANY: the plan asks for none
-  uint8_t nlaunch = 0, hasCount = 0;
-  uint32_t reserved = 0;
-  char plan[48] = {};     ///< coll_plan.name, cut
-  char contract[32] = {}; ///< coll_plan.contract, cut
-};
-
-/// Where a block waits.  `state` is COLL_STATE_*; IDLE: nowhere.
-struct Position {
-  uint64_t launch = 0;
-  uint64_t sinceNs = 0; ///< monotonicNs() when the wait began
-  int32_t peer = -1;    ///< whom it waits for, -1: a block of its own rank
-  uint32_t state = COLL_STATE_IDLE;
-  char where[64] = {}; ///< "ring.coll:14:5", cut
-  char what[128] = {}; ///< "recv acc[c] from prev, chunk 3", cut
-};
 
 /// The host or the device that a rank runs on.
 struct DeviceMark {
@@ -98,6 +75,7 @@ public:
   enum class Read { Ok, Absent, Torn };
   Read readLaunch(uint64_t launch, LaunchRecord &record) const;
   Read readPosition(uint32_t block, Position &position) const;
+  Read readSplit(SplitRecord &record) const;
   /// coll_block.progress of a block, as last written.
   uint64_t progress(uint32_t block) const;
   /// Where the rank runs; kind 0: it has not said so yet.
@@ -124,6 +102,8 @@ public:
   void enterAgain(const LaunchRecord &record);
   /// Marks the last launch begun as finished.
   void leaveLaunch();
+  /// Before its first message, by the thread that calls.
+  void enterSplit(const SplitRecord &record);
   /// Says where a block waits (by its own thread, when a wait has outlived its
   /// spinning) and, with a default Position, that it goes on.
   void publishPosition(uint32_t block, const Position &position);
@@ -160,6 +140,7 @@ struct Board::Layout {
   char deviceUuid[sizeof DeviceMark::uuid];
   uint64_t probeAddress, probeValue, probeEcho;
   std::atomic<uint32_t> reachesAll;
+  alignas(64) Versioned<SplitRecord> split;
   alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
   alignas(64) coll_block blocks[kMaxBlocks];
   alignas(64) Versioned<Position> positions[kMaxBlocks];

@@ -142,6 +142,8 @@ public:
   /// The hang report: who waits where and for whom, who is late, and launches
   /// that do not fit, side by side.  Made from boards alone; several lines.
   std::string hangReport() const;
+  /// What this rank has launched: "launch 3, allreduce by ...".
+  std::string describeLaunch(uint64_t launch) const;
   /// Two ranks' records of a launch, side by side, for a mismatch.
   std::string describeLaunches(uint64_t launch, int peer) const;
 

@@ -90,6 +90,14 @@ static std::string difference(const LaunchRecord &a, int rankA,
   return "";
 }
 
+std::string Communicator::describeLaunch(uint64_t launch) const {
+  LaunchRecord record;
+  std::string text = format("launch %llu", (unsigned long long)launch);
+  if (board(rank()).readLaunch(launch, record) == Board::Read::Ok)
+    text += ", " + launchText(record);
+  return text;
+}
+
 std::string Communicator::describeLaunches(uint64_t launch, int peer) const {
   LaunchRecord mine, theirs;
   bool hasMine = board(rank()).readLaunch(launch, mine) == Board::Read::Ok;

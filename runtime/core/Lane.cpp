@@ -254,6 +254,21 @@ void Lane::describe(const Member &member) const {
       (unsigned long long)(memory.bytes() >> 10));
 }
 
+/// Does a peer wait for all in a split that this rank was to call before
+/// `launch`, which it has entered?
+Status Lane::checkSplits(int peer, uint64_t launch) const {
+  // This rank's after `launch` was read: a split before it is there by now.
+  SplitRecord theirs, mine;
+  if (communicator.board(peer).readSplit(theirs) != Board::Read::Ok ||
+      communicator.board().readSplit(mine) == Board::Read::Torn ||
+      theirs.number <= mine.number || theirs.launches >= launch)
+    return Status::ok();
+  return Status::error(COLL_MISMATCH, "rank %d has called %s, and rank %d %s",
+                       peer, theirs.text().c_str(), communicator.rank(),
+                       communicator.describeLaunch(launch).c_str())
+      .withPeer(peer);
+}
+
 Status Lane::checkPeer(int peer) {
   uint64_t launch = communicator.board().entered();
   // Both from the boards: a device's watch looks while this rank's thread may
@@ -265,6 +280,7 @@ Status Lane::checkPeer(int peer) {
     return Status::error(COLL_MISMATCH, "%s",
                          communicator.describeLaunches(launch, peer).c_str())
         .withPeer(peer);
+  COLL_TRY(checkSplits(peer, launch));
   // A peer that has returned from another launch may have left since.
   if (communicator.control().peerState(peer) == Control::PeerState::Left)
     return Status::error(COLL_PEER_LOST,

@@ -84,6 +84,7 @@ public:
 private:
   Lane(Communicator &comm, uint32_t isa);
   class Occupancy;
+  Status checkSplits(int peer, uint64_t launch) const;
   Status checkUsable() {
     return communicator.isAborted() ? communicator.status() : Status::ok();
   }

@@ -44,8 +44,18 @@ enum : int32_t {
 
 struct Choice {
   int32_t color = 0, key = 0;
-  const char *call() const {
-    return color == kDuplicate ? "coll_comm_dup" : "coll_comm_split";
+  uint64_t launches = 0; ///< before this call
+
+  SplitRecord record(uint64_t number) const {
+    return {number, launches, color == kDuplicate};
+  }
+  void write(WireWriter &writer) const {
+    writer.write<int32_t>(color).write<int32_t>(key).write<uint64_t>(launches);
+  }
+  void read(WireReader &reader) {
+    color = reader.read<int32_t>();
+    key = reader.read<int32_t>();
+    launches = reader.read<uint64_t>();
   }
 };
 
@@ -114,8 +124,7 @@ Status Splitter::gather(Choice own, std::vector<Choice> &table) {
     Message message;
     COLL_TRY(take(peer, ChoiceKind, 0, message));
     WireReader reader(message.bytes);
-    table[size_t(peer)].color = reader.read<int32_t>();
-    table[size_t(peer)].key = reader.read<int32_t>();
+    table[size_t(peer)].read(reader);
     if (!reader.finish())
       return malformed(peer);
   }
@@ -127,7 +136,7 @@ Status Splitter::sendTable(const std::vector<Choice> &table) {
     size_t end = std::min(begin + choicesPerMessage, table.size());
     WireWriter writer;
     for (size_t i = begin; i != end; ++i)
-      writer.write<int32_t>(table[i].color).write<int32_t>(table[i].key);
+      table[i].write(writer);
     for (int peer = 1; peer != parent.size(); ++peer)
       COLL_TRY(
           control.send(peer, TableKind, number, writer.bytes(), {}, deadline));
@@ -144,10 +153,7 @@ Status Splitter::receiveTable(std::vector<Choice> &table) {
     if (count == 0 || count > size_t(parent.size()) - table.size())
       return malformed(0);
     for (size_t i = 0; i != count; ++i) {
-      Choice choice;
-      choice.color = reader.read<int32_t>();
-      choice.key = reader.read<int32_t>();
-      table.push_back(choice);
+      table.emplace_back().read(reader);
     }
     if (!reader.finish())
       return malformed(0);
@@ -161,7 +167,7 @@ Status Splitter::exchangeChoices(Choice own, std::vector<Choice> &table) {
     return sendTable(table);
   }
   WireWriter writer;
-  writer.write<int32_t>(own.color).write<int32_t>(own.key);
+  own.write(writer);
   COLL_TRY(control.send(0, ChoiceKind, number, writer.bytes(), {}, deadline));
   return receiveTable(table);
 }
@@ -238,14 +244,20 @@ static std::vector<int> groupOf(const std::vector<Choice> &table, int color) {
   return group;
 }
 
-/// All ranks duplicate, or all split.
-static Status checkCalls(const std::vector<Choice> &table) {
+/// All ranks duplicate, or all split, and after the same launches.
+static Status checkCalls(const std::vector<Choice> &table, uint64_t number) {
+  SplitRecord first = table[0].record(number);
   for (int rank = 1; rank != int(table.size()); ++rank) {
-    Choice first = table[0], other = table[size_t(rank)];
-    if ((other.color == kDuplicate) != (first.color == kDuplicate))
+    SplitRecord other = table[size_t(rank)].record(number);
+    if (other.isDuplicate != first.isDuplicate)
       return Status::error(COLL_MISMATCH,
                            "rank 0 has called %s, and rank %d %s", first.call(),
                            rank, other.call())
+          .withPeer(rank);
+    if (other.launches != first.launches)
+      return Status::error(COLL_MISMATCH,
+                           "rank 0 has called %s, and rank %d %s",
+                           first.text().c_str(), rank, other.text().c_str())
           .withPeer(rank);
   }
   return Status::ok();
@@ -269,9 +281,11 @@ Status CommunicatorFactory::derive(Communicator &parent, int color, int key,
   // Others wait for this rank, so that no error leaves the parent as it was.
   return parent.commit([&]() -> Status {
     Splitter splitter(parent, number);
+    Choice own = {color, key, parent.board().entered()};
+    parent.board().enterSplit(own.record(number));
     std::vector<Choice> table;
-    COLL_TRY(splitter.exchangeChoices({color, key}, table));
-    COLL_TRY(checkCalls(table));
+    COLL_TRY(splitter.exchangeChoices(own, table));
+    COLL_TRY(checkCalls(table, number));
     if (color == kNowhere)
       return Status::ok();
     std::vector<int> group = groupOf(table, color);

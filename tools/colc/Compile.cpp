@@ -130,17 +130,30 @@ static bool generate(Session &session, llvm::Module &module,
   return false;
 }
 
+/// A device or a pipe, which has no file of a similar name beside it.
+static bool isStream(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  return !path.empty() && !llvm::sys::fs::status(path, status) &&
+         llvm::sys::fs::is_other(status);
+}
+
 static void emitObject(Session &session, llvm::ArrayRef<Plan> plans,
                        const Options &options,
                        const llvm::SmallVectorImpl<char> &code) {
+  auto writeCode = [&](llvm::raw_ostream &os) {
+    os.write(code.data(), code.size());
+  };
+  // As compilers do: `-o /dev/null` only wants to know whether it compiles.
+  if (isStream(options.output)) {
+    writeOutput(session, options.output, writeCode);
+    return;
+  }
   std::string base = baseOf(options);
   if (base == "-") {
     session.usage("an object and its header need a name: -o F").emit();
     return;
   }
-  bool good = writeOutput(session, base + ".o", [&](llvm::raw_ostream &os) {
-    os.write(code.data(), code.size());
-  });
+  bool good = writeOutput(session, base + ".o", writeCode);
   if (!good)
     return;
   good = writeOutput(session, base + ".h", [&](llvm::raw_ostream &os) {

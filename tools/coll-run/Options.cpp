@@ -379,6 +379,7 @@ std::optional<RunOptions> coll::parseRunOptions(int argc, char **argv) {
   options.iterations = flags.iterations;
   options.warmup = flags.warmup;
   options.row = flags.row;
+  options.rowIsNamed = flags.row.getNumOccurrences() != 0;
   options.check = flags.check != 0;
   options.inPlaceOnly = flags.inPlace;
   options.registered = flags.registered;

@@ -25,6 +25,7 @@ struct RunOptions {
   std::vector<uint64_t> counts; // elements of a part; empty: sizes in bytes
   bool inBlocks = false;        // something is in mxe4m3: the plan says it
   uint64_t row = 1024; // elements of a row, where a schedule cuts by row
+  bool rowIsNamed = false;
   std::optional<lowering::Isa> isa; // empty: the best that this processor has
   uint64_t iterations = 0;          // 0: as many as make a row last a moment
   uint64_t warmup = 5;

@@ -196,12 +196,26 @@ static bool runRows(Job &job, Table &table) {
   return true;
 }
 
+/// What was asked for and is not so: `--row` where a size has less than a row.
+static void noteShortRows(const RowSet &set, const RunOptions &options) {
+  if (!options.rowIsNamed)
+    return;
+  size_t shorter = llvm::count_if(set.rows, [&](const Row &row) {
+    return row.call.row && row.call.row < options.row;
+  });
+  if (shorter)
+    llvm::errs() << "coll-run: note: " << shorter << " of " << set.rows.size()
+                 << " lines have fewer elements than a row of " << options.row
+                 << " (--row): theirs are one shorter row\n";
+}
+
 /// The rows, in the modes that the contract has.
 static llvm::Expected<RowSet> makeRows(const Instance &instance,
                                        const RunOptions &options) {
   llvm::Expected<RowSet> set = rowsOf(instance, options);
   if (!set)
     return set.takeError();
+  noteShortRows(*set, options);
   const ChunkGraph &graph = instance.members[0];
   if (options.inPlaceOnly && graph.inplace.empty())
     return llvm::createStringError("contract '" + graph.contract +
@@ -248,10 +262,14 @@ static std::string titleOf(const Instance &instance, const RunOptions &options,
                               (gpus.size() == 1 ? "" : "s");
     where += " (" + llvm::join(names, ", ") + ")";
   }
+  std::string rows =
+      graph.map.byRow
+          ? ", rows of at most " + std::to_string(options.row) + " elements"
+          : "";
   return graph.schedule + " (" + graph.contract + ") of " + options.file +
          ", " + describe(instance.dims) + " ranks" +
-         (options.threads ? " as threads" : "") + " on " + where + ", seed " +
-         std::to_string(options.seed);
+         (options.threads ? " as threads" : "") + " on " + where + rows +
+         ", seed " + std::to_string(options.seed);
 }
 
 static int runJob(std::vector<Row> rows, uint32_t numRanks,

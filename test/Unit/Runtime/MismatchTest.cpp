@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Launching.h"
+#include "runtime/core/Status.h"
 
 using namespace coll::test;
 
@@ -103,5 +104,45 @@ TEST(Mismatch, Root) {
     EXPECT_EQ(error.status, COLL_MISMATCH);
     expectContains(error.text, "launch values 2");
     expectContains(error.text, "launch values 0");
+  });
+}
+
+TEST(Mismatch, DuplicateBesideALaunch) {
+  HandPlan plan({ringAllreduce(3)});
+  // The first launch connects channels, the second waits in its kernel.
+  for (int before : {0, 1}) {
+    std::string when = before == 0 ? "before any launch" : "after launch 1";
+    expectMismatch(
+        [&](coll_comm *comm, bool isOdd) {
+          for (int i = 0; i != before; ++i)
+            EXPECT_EQ(allreduce(plan.plan(), comm, 50), COLL_OK);
+          coll_comm *sub;
+          return isOdd ? coll_comm_dup(comm, &sub)
+                       : allreduce(plan.plan(), comm, 50);
+        },
+        {"rank 1 has called coll_comm_dup " + when,
+         coll::format("launch %d, allreduce by hand_ring, count 50",
+                      before + 1)});
+  }
+}
+
+TEST(Mismatch, SplitAfterFewerLaunches) {
+  HandPlan plan({chainBroadcast(2)});
+  onThreads(2, [&](int rank, coll_comm *comm) {
+    std::vector<int32_t> in(10), out(10);
+    Call call;
+    call.in(in.data()).out(out.data()).count(10).root(0);
+    for (int i = 0; i != 2; ++i)
+      ASSERT_EQ(coll_launch(&plan.plan(), call, comm, nullptr), COLL_OK);
+    // Its root only sends, and comes to the split nevertheless.
+    coll_status status = COLL_OK;
+    if (rank == 0)
+      status = coll_launch(&plan.plan(), call, comm, nullptr);
+    ASSERT_EQ(status, COLL_OK);
+    coll_comm *sub;
+    EXPECT_EQ(coll_comm_split(comm, 0, 0, &sub), COLL_MISMATCH);
+    expectContains(errorOf(comm).text,
+                   "rank 0 has called coll_comm_split after launch 3, and rank "
+                   "1 coll_comm_split after launch 2");
   });
 }
