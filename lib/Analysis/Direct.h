@@ -61,6 +61,8 @@ struct SlotReasons {
   /// Some other access could overtake them, or be overtaken, where nobody waits
   /// for their slots.
   uint64_t ordering = 0;
+  /// Counts are each rank's own: peers cannot tell where a part begins.
+  uint64_t counted = 0;
   /// `map` says so: `staged`, `protocol simple`.
   uint64_t asked = 0;
 };

@@ -104,11 +104,18 @@ ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m,
                              const ChunkGraph &graph) {
   const ProgramMember &member = programs.members[m];
   ProgramReport report;
+  report.member = m;
   for (const RankProgram &program : member.outOfPlace)
     report.ranks.push_back(reportRank(programs, program));
   report.ranksAgree = doRanksAgree(graph);
   report.direct = countDirect(member);
   report.slots = whyInSlots(programs, m);
+  if (!programs.launchCounts.empty()) {
+    const auto [puts, gets, others] = report.direct;
+    report.direct = {0, 0, puts + gets + others};
+    report.slots = {};
+    report.slots.counted = puts + gets + others;
+  }
   if (member.inPlace.empty())
     return report;
   report.inPlace = InPlaceSafety::Safe;
@@ -191,6 +198,7 @@ static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
      << gets << " got, " << others << " in slots";
   const std::pair<uint64_t, const char *> why[] = {
       {report.slots.asked, "by staged or protocol simple"},
+      {report.slots.counted, "with counts of each rank"},
       {report.slots.combined, "combined, converted or kept on the way"},
       {report.slots.inPlace, "otherwise in place"},
       {report.slots.ordering, "might meet another access"}};
@@ -214,8 +222,11 @@ std::string coll::printReport(const ProgramSet &programs,
   os << programs.schedule << ": " << programs.contract << " on ";
   for (size_t d = 0; d < programs.rankDims.size(); ++d)
     os << (d ? " x " : "") << programs.rankDims[d];
-  os << (programs.numRanks() == 1 ? " rank" : " ranks") << "; rounds of "
-     << bytesText(programs.roundBytes);
+  os << (programs.numRanks() == 1 ? " rank" : " ranks");
+  const ProgramMember &member = programs.members[report.member];
+  for (size_t p = 0; report.member && p < member.launchValues.size(); ++p)
+    os << ", " << programs.launchNames[p] << " = " << member.launchValues[p];
+  os << "; rounds of " << bytesText(programs.roundBytes);
   if (programs.instances > 1)
     os << ", " << programs.instances << " instances";
   os << "\n";

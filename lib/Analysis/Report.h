@@ -34,6 +34,7 @@ struct RankReport {
 enum class InPlaceSafety : uint8_t { NotOffered, Safe, NeedsScratch };
 
 struct ProgramReport {
+  uint32_t member = 0;
   std::vector<RankReport> ranks; ///< by rank, out of place
   InPlaceSafety inPlace = InPlaceSafety::NotOffered;
   /// NeedsScratch: of the rank that needs most, beyond what it needs anyway.

@@ -10,6 +10,10 @@ namespace coll {
 /// Chips that code is made for, as 90 for sm_90, smallest first.
 llvm::ArrayRef<unsigned> knownChips();
 
+/// A line on what device code for the chip has beside slots, and why it lacks
+/// the rest (DeviceReport.cpp).
+std::string reportOnDevice(const ProgramSet &programs, unsigned chip);
+
 /// The LLVM module of a plan's device kernels for one chip: exactly what the
 /// NVPTX backend is given. Fills in `kernels` but for registers and shared
 /// bytes.

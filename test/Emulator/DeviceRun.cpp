@@ -51,6 +51,9 @@ public:
       machine.hostWrote(made, bytes);
     return made;
   }
+  void wrote(void *address, size_t bytes) override {
+    machine.hostWrote(address, bytes);
+  }
   void holdsPackets(void *address) override { machine.holdsPackets(address); }
   void *multicast(const std::vector<void *> &members, size_t bytes) override {
     // Addresses that nothing else may be loaded from.
@@ -77,6 +80,7 @@ public:
   DeviceRun(const PlanCall &call, Options options);
   std::string go(const std::string &code,
                  const std::vector<std::string> &expected);
+  void count(RunCounts &counts) const { layout.countMessages(counts); }
   Machine machine;
 
 private:
@@ -465,8 +469,9 @@ std::string DeviceRun::go(const std::string &code,
       break;
     }
     if (call.trouble == Trouble::None || call.trouble == Trouble::Late)
-      error = difference(layout.outputs(),
-                         expected[call.isBackToBack ? 0 : launch]);
+      error = difference(
+          layout.outputs(),
+          expected[call.isBackToBack && !call.isInPlace ? 0 : launch]);
   }
   return error.empty() ? checkEnd() : error;
 }
@@ -480,6 +485,7 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
   DeviceRun run(call, options);
   std::string error = run.go(code, expected);
   if (counts) {
+    run.count(*counts);
     counts->steps += run.machine.steps();
     counts->multicasts += run.machine.multicasts();
     counts->executed += run.machine.executed();

@@ -81,7 +81,9 @@ std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs) {
   if (std::string error = layout.build(call, memory, false); !error.empty())
     return error;
   for (unsigned launch = 0; launch < call.launches; ++launch) {
-    layout.fillInputs(launch);
+    // Else the launch before has left its results there.
+    if (launch == 0 || !call.isInPlace || !call.isBackToBack)
+      layout.fillInputs(launch);
     if (std::string error = layout.fillArguments(launch); !error.empty())
       return error;
     std::vector<std::thread> threads;

@@ -15,6 +15,7 @@
 #include "runtime/core/Arguments.h"
 #include "runtime/core/DeviceLane.h"
 
+#include <array>
 #include <map>
 
 namespace coll::emu {
@@ -59,9 +60,10 @@ struct PlanCall {
   bool isBackToBack = false;
   Registered registered = Registered::None;
   Multicast multicast = Multicast::None;
-  bool isExact = false; // sums are the same in any order
-  /// Buffers lie on multiples of their elements' size alone.
-  bool isUnaligned = false;
+  bool isExact = false;     // sums are the same in any order
+  bool isUnaligned = false; // buffers lie on their elements' size alone
+  bool isInPlace = false;   // ranks whose buffers may share memory
+  std::array<int, COLL_MAX_LAUNCH> launchValues{};
   Trouble trouble = Trouble::None;
 };
 
@@ -73,6 +75,8 @@ class PlanMemory {
 public:
   virtual ~PlanMemory() = default;
   virtual void *alloc(uint32_t rank, size_t bytes, bool isWritten) = 0;
+  /// The host has filled it.
+  virtual void wrote(void *, size_t) {}
   /// What lies there is taken before it is overwritten.
   virtual void holdsPackets(void *) {}
   /// An address of a rank that stands for all members.
@@ -88,6 +92,22 @@ struct PlanWindow {
   size_t bytes;
 };
 
+/// Where a buffer begins: so many bytes behind another's begin, or its own.
+struct PlanPlace {
+  uint32_t base;
+  size_t offset;
+};
+
+/// Sums over runs.
+struct RunCounts {
+  uint64_t steps = 0, multicasts = 0, executed = 0,
+           reached = 0;                // as of Machine
+  std::map<uint32_t, uint64_t> visits; // of places, by site, if wanted
+  /// Messages in slots, of packets, put; channels whose receiver got, in the
+  /// last launch.
+  uint64_t slots = 0, packets = 0, puts = 0, gets = 0;
+};
+
 struct PlanRank {
   const coll_class *cls = nullptr;
   std::vector<uint32_t> words;
@@ -95,6 +115,7 @@ struct PlanRank {
   coll_inst *inst = nullptr;
   std::vector<void *> in, out, arg;
   std::vector<size_t> inBytes, outBytes; // inBytes: the ins, then the args
+  std::vector<PlanPlace> places;         // by buffer
   std::map<std::pair<uint32_t, uint32_t>, coll_end *> sends, receives;
 };
 
@@ -108,6 +129,8 @@ public:
   std::string fillArguments(unsigned launch);
   /// What the outputs of all ranks hold.
   std::string outputs() const;
+  /// How messages have gone so far.
+  void countMessages(RunCounts &counts) const;
   /// coll_args for a rank's kernel, by value, `bytes` long.
   std::vector<char> arguments(uint32_t rank, size_t bytes) const;
 
@@ -119,16 +142,22 @@ private:
   void buildEnds(uint32_t rank);
   void connect();
   std::string buildBuffers(uint32_t rank);
-  bool isRegistered(uint32_t rank, uint32_t kind) const;
-  void *makeBuffer(uint32_t rank, uint32_t buffer, size_t bytes);
+  std::string placeBuffers(PlanRank &rank);
+  bool sharesMemory() const;
+  std::vector<size_t> partsOf(const PlanRank &rank, uint32_t buffer) const;
+  bool isRegistered(const PlanRank &rank, uint32_t base) const;
+  char *makeBuffer(const PlanRank &rank, uint32_t buffer, size_t bytes);
   void showWindows();
   void showMulticast();
-  std::string fillArguments(PlanRank &rank, const size_t *counts);
+  std::string fillArguments(PlanRank &rank, size_t count);
+  std::vector<size_t> countsOf(const PlanRank &rank, size_t count) const;
   bool hasRows() const { return call.plan->flags & COLL_PLAN_ROWS; }
   size_t elementsOf(size_t count) const;
+  size_t elementsOf(const coll_plan_size &size, size_t count) const;
 
   PlanCall call;
   const coll_plan_ranks *table = nullptr;
+  uint32_t member = 0;
   PlanMemory *memory = nullptr;
   bool isDevice = false;
   std::vector<uint32_t> stepChunks;
@@ -136,15 +165,11 @@ private:
   std::vector<coll_window *> tables; // by rank
 };
 
-/// Sums over runs.
-struct RunCounts {
-  uint64_t steps = 0, multicasts = 0, executed = 0,
-           reached = 0;                // as of Machine
-  std::map<uint32_t, uint64_t> visits; // of places, by site, if wanted
-};
-
 /// In runs with Trouble::Deadline.
 constexpr uint64_t kDeadlineSteps = 40000;
+
+void fillValues(void *buffer, size_t bytes, coll_dtype dtype, uint64_t seed,
+                bool isExact);
 
 /// Outputs after each launch, by host kernels in threads.
 std::string runOnHost(const PlanCall &call, std::vector<std::string> &outputs);
@@ -155,12 +180,11 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const std::vector<std::string> &expected,
                          RunCounts *counts = nullptr);
 
-/// What host kernels call.
+/// What host kernels call. Nothing is registered here, so none names a window.
 uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,
                     uint64_t want, uint32_t how, uint64_t progress);
 uint32_t mismatchOnHost(const coll_inst *inst, uint32_t block,
                         uint64_t progress, uint32_t want, uint32_t have);
-/// Nothing is registered here, so no kernel names a window.
 void *windowOnHost(const coll_inst *inst, uint32_t block, const coll_end *end,
                    uint64_t progress, uint64_t win, uint64_t offset,
                    uint64_t bytes, uint32_t how);

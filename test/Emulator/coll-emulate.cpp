@@ -59,6 +59,14 @@ static cl::opt<bool> isUnaligned("unaligned",
                                  cl::cat(category));
 static cl::opt<bool> isSmall("small", cl::desc("messages in small slots"),
                              cl::cat(category));
+static cl::opt<bool> isInPlace("in-place",
+                               cl::desc("buffers share memory where they may"),
+                               cl::cat(category));
+static cl::list<int> launchValues("launch", cl::CommaSeparated,
+                                  cl::desc("of the launch parameters"),
+                                  cl::cat(category));
+static cl::opt<bool> tellsHow("how", cl::desc("say how messages have gone"),
+                              cl::cat(category));
 static cl::opt<bool> isBackToBack("back-to-back",
                                   cl::desc("no wait between launches"),
                                   cl::cat(category));
@@ -97,10 +105,9 @@ static const std::pair<const char *, coll_dtype> kDtypeNames[] = {
     {"u32", COLL_U32}, {"i64", COLL_I64},   {"u64", COLL_U64},
     {"f16", COLL_F16}, {"bf16", COLL_BF16}, {"f32", COLL_F32},
     {"f64", COLL_F64}, {"e4m3", COLL_E4M3}, {"e5m2", COLL_E5M2}};
-static const std::pair<const char *, coll_op> kOpNames[] = {{"sum", COLL_SUM},
-                                                            {"prod", COLL_PROD},
-                                                            {"min", COLL_MIN},
-                                                            {"max", COLL_MAX}};
+static const std::pair<const char *, coll_op> kOpNames[] = {
+    {"sum", COLL_SUM}, {"prod", COLL_PROD}, {"min", COLL_MIN},
+    {"max", COLL_MAX}, {"avg", COLL_AVG},   {"premul_sum", COLL_PREMUL_SUM}};
 
 static const std::pair<const char *, Registered> kRegisteredNames[] = {
     {"all", Registered::All},
@@ -158,28 +165,62 @@ static std::string bitcodeOf(const coll_plan &plan) {
   return "";
 }
 
-/// The module without calls of a function whose result nobody asks for.
-static std::string withoutCallsOf(const std::string &code, StringRef name,
-                                  std::string &error) {
+/// The module after a change.
+static std::string changed(const std::string &code, std::string &error,
+                           function_ref<void(llvm::Module &)> change) {
   LLVMContext context;
   auto module = parseBitcodeFile(MemoryBufferRef(code, "device"), context);
   if (!module) {
     error = toString(module.takeError());
     return "";
   }
-  std::vector<CallInst *> calls;
-  if (Function *function = (*module)->getFunction(name))
-    for (User *user : function->users())
-      if (auto *call = dyn_cast<CallInst>(user))
-        calls.push_back(call);
-  if (calls.empty())
-    error = "nothing calls '" + name.str() + "'";
-  for (CallInst *call : calls)
-    call->eraseFromParent();
+  change(**module);
   std::string text;
   raw_string_ostream os(text);
   WriteBitcodeToFile(**module, os);
   return text;
+}
+
+/// The module without calls of a function whose result nobody asks for.
+static std::string withoutCallsOf(const std::string &code, StringRef name,
+                                  std::string &error) {
+  return changed(code, error, [&](llvm::Module &module) {
+    std::vector<CallInst *> calls;
+    if (Function *function = module.getFunction(name))
+      for (User *user : function->users())
+        if (auto *call = dyn_cast<CallInst>(user))
+          calls.push_back(call);
+    if (calls.empty())
+      error = "nothing calls '" + name.str() + "'";
+    for (CallInst *call : calls)
+      call->eraseFromParent();
+  });
+}
+
+/// The module with the kernels of this call alone: each type's take as long to
+/// load as to run.
+static std::string codeFor(const PlanCall &call, const std::string &code,
+                           std::string &error) {
+  const DeviceKernels kernels = chooseDeviceKernels(call);
+  auto isWanted = [&](StringRef name) {
+    return (kernels.slots && name == kernels.slots->symbol) ||
+           (kernels.packets && name == kernels.packets->symbol);
+  };
+  return changed(code, error, [&](llvm::Module &module) {
+    for (Function &function : make_early_inc_range(module))
+      if (function.getCallingConv() == CallingConv::PTX_Kernel &&
+          !isWanted(function.getName()))
+        function.eraseFromParent();
+    // Nothing but what these call, and what that calls, is left.
+    for (bool isMore = true; isMore;) {
+      isMore = false;
+      for (Function &function : make_early_inc_range(module))
+        if (function.hasInternalLinkage() && function.use_empty()) {
+          function.eraseFromParent();
+          isMore = true;
+        }
+    }
+  });
 }
 
 static Options optionsFor(unsigned seed) {
@@ -213,6 +254,8 @@ static PlanCall callOf(const coll_plan &plan) {
   call.isSmall = isSmall;
   call.launches = launches;
   call.isBackToBack = isBackToBack;
+  call.isInPlace = isInPlace;
+  copy(launchValues, call.launchValues.begin());
   for (auto &[name, op] : kOpNames)
     if (opName == name)
       call.op = op;
@@ -240,6 +283,23 @@ static int runMutants(const std::vector<MutantPlan> &plans) {
   return counts.missed != 0;
 }
 
+/// The host's bits. In place they are those out of place, unless results are
+/// what the next launch begins with.
+static std::string expect(PlanCall call, std::vector<std::string> &expected) {
+  call.isInPlace = call.isInPlace && call.isBackToBack;
+  return runOnHost(call, expected);
+}
+
+/// How the messages of all runs have gone.
+static std::string howText(const RunCounts &counts) {
+  std::string text = "; messages: " + std::to_string(counts.slots) +
+                     " in slots, " + std::to_string(counts.packets) +
+                     " of packets, " + std::to_string(counts.puts) + " put, " +
+                     std::to_string(counts.gets) + " got; " +
+                     std::to_string(counts.multicasts) + " by multimem";
+  return text;
+}
+
 /// Every kernel of the plan. Kernels that only move bytes run for elements of
 /// every size.
 static int runKernels(const MutantPlan &plan) {
@@ -258,9 +318,11 @@ static int runKernels(const MutantPlan &plan) {
         call.op = kernel.op == COLL_ANY ? COLL_SUM : coll_op(kernel.op);
         call.isSmall = kernel.protocols & COLL_PROTOCOL_LL;
         std::vector<std::string> expected;
-        std::string error = runOnHost(call, expected);
+        std::string error = expect(call, expected);
+        const std::string code =
+            error.empty() ? codeFor(call, plan.code, error) : "";
         if (error.empty())
-          error = runOnDevices(call, plan.code, optionsFor(seed), expected);
+          error = runOnDevices(call, code, optionsFor(seed), expected);
         if (!error.empty())
           return fail(plan.name + ", kernel " + kernel.symbol + ", dtype " +
                       Twine(unsigned(dtype)) + ", seed " + Twine(seed) + ": " +
@@ -282,12 +344,14 @@ static int runSeeds(const MutantPlan &plan) {
       return fail("no dtype '" + dtypeName + "'");
     call.dtype = *dtype;
     std::vector<std::string> expected;
-    if (std::string error = runOnHost(call, expected); !error.empty())
-      return fail(error);
+    std::string error = expect(call, expected);
+    const std::string code =
+        error.empty() ? codeFor(call, plan.code, error) : "";
+    if (!error.empty())
+      return fail(dtypeName + ": " + error);
     RunCounts counts;
     for (unsigned seed = firstSeed; seed < firstSeed + seeds; ++seed)
-      if (std::string error = runOnDevices(call, plan.code, optionsFor(seed),
-                                           expected, &counts);
+      if (error = runOnDevices(call, code, optionsFor(seed), expected, &counts);
           !error.empty())
         return fail("seed " + Twine(seed) + ", " + dtypeName + ": " + error);
     outs() << plan.name << ": " << ranks << " ranks, " << dtypeName << ", "
@@ -295,7 +359,7 @@ static int runSeeds(const MutantPlan &plan) {
            << (call.multicast == Multicast::None ? ""
                : counts.multicasts               ? ", by multimem"
                                                  : ", without multimem")
-           << "\n";
+           << (tellsHow ? howText(counts) : "") << "\n";
     errs() << counts.steps << " accesses\n";
   }
   return 0;
@@ -362,6 +426,11 @@ static std::string checkOptions() {
            std::to_string(mostElements) + " at most";
   if (!known(kOpNames, opName))
     return "no --op=" + opName;
+  if (launchValues.size() > COLL_MAX_LAUNCH)
+    return "--launch has " + std::to_string(COLL_MAX_LAUNCH) +
+           " values at most";
+  if (isInPlace && mutants)
+    return "--mutants are judged out of place";
   if (dtypes.empty())
     return "--dtypes names the element types";
   for (const std::string &dtype : dtypes)

@@ -4,6 +4,7 @@
 #include "tools/colc/Check.h"
 
 #include "lib/Driver/Plans.h"
+#include "lib/Target/Cuda.h"
 
 using namespace coll;
 
@@ -114,6 +115,16 @@ void coll::check(Session &session, const Options &options) {
     session.usage("'where' leaves nothing to check").emit();
 }
 
+/// Of launch families the first member in which something is sent: ranks that
+/// send to themselves tell nothing.
+static uint32_t toReportOn(const ProgramSet &programs) {
+  for (uint32_t m = 0; m < programs.members.size(); ++m)
+    for (const RankProgram &program : programs.members[m].outOfPlace)
+      if (!program.sendEnds.empty())
+        return m;
+  return 0;
+}
+
 std::string coll::report(Session &session, const Options &options) {
   InstanceOptions instanceOptions;
   instanceOptions.setTargets(options.host.hasHost, options.oldestChip());
@@ -127,7 +138,10 @@ std::string coll::report(Session &session, const Options &options) {
       if (instance.status == Instance::Excluded)
         continue;
       const ProgramSet &programs = instance.scheduled->programs;
-      text += printReport(programs, reportOn(programs, 0, instance.members[0]));
+      const uint32_t m = toReportOn(programs);
+      text += printReport(programs, reportOn(programs, m, instance.members[m]));
+      for (unsigned chip : options.chips)
+        text += reportOnDevice(programs, chip);
     }
   if (text.empty() && !session.diags.hasErrors())
     session.usage("'where' leaves nothing to report on").emit();

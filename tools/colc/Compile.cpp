@@ -8,6 +8,7 @@
 #include "lib/Driver/Variants.h"
 #include "lib/Interchange/MscclExport.h"
 #include "lib/Support/Slugs.h"
+#include "lib/Target/Cuda.h"
 #include "lib/Transforms/ProgramToIR.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -282,5 +283,7 @@ void coll::compileXml(Session &session, const Options &options) {
   const ProgramSet &programs = instance.scheduled->programs;
   writeOutput(session, options.output, [&](llvm::raw_ostream &os) {
     os << printReport(programs, reportOn(programs, 0, instance.members[0]));
+    for (unsigned chip : options.chips)
+      os << reportOnDevice(programs, chip);
   });
 }
