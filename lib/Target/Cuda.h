@@ -3,6 +3,7 @@
 #ifndef COLL_LIB_TARGET_CUDA_H
 #define COLL_LIB_TARGET_CUDA_H
 
+#include "lib/Target/DeviceWords.h"
 #include "lib/Target/HostObject.h"
 
 namespace coll {
@@ -13,6 +14,18 @@ llvm::ArrayRef<unsigned> knownChips();
 /// A line on what device code for the chip has beside slots, and why it lacks
 /// the rest (DeviceReport.cpp).
 std::string reportOnDevice(const ProgramSet &programs, unsigned chip);
+
+/// A plan's device code before the optimizer.
+struct BuiltDevice {
+  std::unique_ptr<llvm::Module> module;
+  std::vector<DeviceKernel> kernels; // without registers
+  SharedCells cells;
+};
+llvm::Expected<BuiltDevice>
+buildDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+            const Plan &plan, const HostOptions &options, unsigned chip);
+/// Checks it, optimizes it and checks it again.
+llvm::Error finishDevice(BuiltDevice &built, unsigned chip);
 
 /// The LLVM module of a plan's device kernels for one chip: exactly what the
 /// NVPTX backend is given. Fills in `kernels` but for registers and shared
@@ -28,6 +41,10 @@ llvm::Expected<std::string> emitPtx(llvm::Module &module, unsigned chip);
 /// What is wrong with device code: order that the backend drops, coherence that
 /// it does not keep (DeviceCheck.cpp).
 llvm::Error checkDeviceModule(const llvm::Module &module);
+/// Whether shared words are accessed as the memory-order table says, and no
+/// others (DeviceAccess.cpp). `isBuilt`: before the optimizer.
+llvm::Error checkDeviceAccesses(const llvm::Module &module,
+                                const SharedCells &cells, bool isBuilt);
 llvm::Error checkPtx(llvm::StringRef ptx);
 
 /// What the assembler says of one kernel.

@@ -156,10 +156,9 @@ static void setInlining(llvm::Module &module) {
   }
 }
 
-llvm::Expected<std::unique_ptr<llvm::Module>>
-coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
-                    const Plan &plan, const HostOptions &options, unsigned chip,
-                    std::vector<DeviceKernel> &kernels) {
+llvm::Expected<BuiltDevice>
+coll::buildDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+                  const Plan &plan, const HostOptions &options, unsigned chip) {
   auto machine = createCudaMachine(chip);
   if (!machine)
     return machine.takeError();
@@ -177,19 +176,44 @@ coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   if (!module)
     return module.takeError();
   setInlining(**module);
-  kernels.clear();
+  BuiltDevice result;
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
-    kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
-                       paramBytes, (shape.cells() + shape.rowCells) * 8, 0,
-                       info.protocol == Protocol::Packets
-                           ? uint32_t(COLL_PROTOCOL_LL)
-                           : uint32_t(COLL_PROTOCOL_SIMPLE)});
+    result.kernels.push_back(
+        {info.dtype, info.op, info.symbol, shape.threads, paramBytes,
+         (shape.cells() + shape.rowCells) * 8, 0,
+         info.protocol == Protocol::Packets ? uint32_t(COLL_PROTOCOL_LL)
+                                            : uint32_t(COLL_PROTOCOL_SIMPLE)});
   }
-  optimize(**module, **machine);
-  if (llvm::Error error = checkDeviceModule(**module))
+  result.module = std::move(*module);
+  result.cells = {kSharedCells, shape.sources, shape.sinks,
+                  uint32_t(shape.sizesOffset)};
+  return result;
+}
+
+llvm::Error coll::finishDevice(BuiltDevice &built, unsigned chip) {
+  auto machine = createCudaMachine(chip);
+  if (!machine)
+    return machine.takeError();
+  if (llvm::Error error = checkDeviceAccesses(*built.module, built.cells, true))
     return error;
-  return module;
+  optimize(*built.module, **machine);
+  if (llvm::Error error = checkDeviceModule(*built.module))
+    return error;
+  return checkDeviceAccesses(*built.module, built.cells, false);
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+coll::compileDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
+                    const Plan &plan, const HostOptions &options, unsigned chip,
+                    std::vector<DeviceKernel> &kernels) {
+  auto built = buildDevice(mlirContext, context, plan, options, chip);
+  if (!built)
+    return built.takeError();
+  if (llvm::Error error = finishDevice(*built, chip))
+    return error;
+  kernels = std::move(built->kernels);
+  return std::move(built->module);
 }
 
 llvm::Expected<std::string> coll::emitPtx(llvm::Module &module, unsigned chip) {
