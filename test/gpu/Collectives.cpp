@@ -69,6 +69,21 @@ const Contract contracts[] = {
      [](int, int, int, int part, size_t e) { return inputAt(part, 0, e); }},
     {"scan", true, [](int, int, int) { return Shape{1, 1}; },
      [](int rank, int, int, int, size_t e) { return sumTo(rank, 0, e); }},
+    // From the root to the rank behind it.
+    {"send_recv", false,
+     [](int rank, int n, int root) {
+       return Shape{rank == root, rank == (root + 1) % n};
+     },
+     [](int, int, int root, int, size_t e) { return inputAt(root, 0, e); }},
+    // All counts are the same here, but no rank relies on that.
+    {"allgatherv", false, [](int, int n, int) { return Shape{1, n}; },
+     [](int, int, int, int part, size_t e) { return inputAt(part, 0, e); }},
+    {"alltoallv", false, [](int, int n, int) { return Shape{n, n}; },
+     [](int rank, int, int, int part, size_t e) {
+       return inputAt(part, rank, e);
+     }},
+    {"barrier", true, [](int, int, int) { return Shape{0, 0}; },
+     [](int, int, int, int, size_t) { return 0; }},
 };
 
 const Contract *contractOf(const coll_plan &plan) {
@@ -174,8 +189,11 @@ void PlanCheck<T>::run(size_t count, int launchRoot, bool isRegistered) {
   coll_call call = {};
   call.in = ins;
   call.out = outs;
-  call.count = &count;
-  call.launch = &root;
+  // Of a launch array a rank is given some of its counts.
+  const std::vector<size_t> counts(size_t(rank.ranks) * rank.ranks, count);
+  const int launchValues[] = {root, (root + 1) % rank.ranks};
+  call.count = counts.data();
+  call.launch = launchValues;
   call.dtype = dtype;
   call.op = COLL_SUM;
   if (coll_launch_prepare(&plan, &call, rank.comm) != COLL_OK)
@@ -210,7 +228,7 @@ static void checkPlan(const Options &options, const coll_plan &plan,
   std::vector<size_t> counts = {1, 300, 5001};
   if (!options.isQuick)
     counts.push_back(1'000'003);
-  int roots = plan.nlaunch == 1 ? 2 : 1;
+  int roots = plan.nlaunch ? 2 : 1;
   for (size_t count : counts)
     for (int root = 0; root != roots; ++root)
       for (bool isRegistered : {false, true}) {
@@ -228,8 +246,12 @@ void coll::gpu::checkCollectives(const Options &options) {
   for (unsigned p = 0; p != numPlans; ++p) {
     const coll_plan &plan = *plans[p];
     const Contract *contract = contractOf(plan);
-    if (!contract || plan.nlaunch > 1 || !hasRanks(plan, options.ranks))
+    if (!hasRanks(plan, options.ranks))
       continue;
+    if (!contract || plan.nlaunch > 2) {
+      fail("%s: nothing is known of contract %s", plan.name, plan.contract);
+      continue;
+    }
     unsigned before = failures;
     onRanks(options.ranks, options.devices, 60, [&](RankContext &rank) {
       checkPlan(options, plan, *contract, rank);

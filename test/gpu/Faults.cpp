@@ -77,28 +77,40 @@ struct Fault {
 };
 } // namespace
 
+/// Elements of messages in slots, and of packets: each has its own waits.
+constexpr size_t inSlots = 5000, ofPackets = 50;
+
+template <size_t Count>
+static void abortOne(RankContext &rank, const coll_plan &plan) {
+  Allreduce sum(rank, plan, Count);
+  expect(sum.launch(), COLL_OK, "before an abort", rank.rank);
+  if (rank.rank != 0)
+    return expect(sum.launch(), COLL_ABORTED, "abort", rank.rank);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  (void)coll_comm_abort(rank.comm, "enough");
+}
+
+template <size_t Count>
+static void callOthers(RankContext &rank, const coll_plan &plan) {
+  Allreduce sum(rank, plan, rank.rank == 1 ? Count : Count + 1);
+  expect(sum.launch(), COLL_MISMATCH, "mismatch", rank.rank);
+}
+
+template <size_t Count>
+static void waitTooLong(RankContext &rank, const coll_plan &plan) {
+  Allreduce sum(rank, plan, Count);
+  if (rank.rank == 0)
+    return expectError(rank, COLL_TIMEOUT, "deadline");
+  expect(sum.launch(), COLL_TIMEOUT, "deadline", rank.rank);
+}
+
 static const Fault faults[] = {
-    {"abort releases blocks", 60,
-     [](RankContext &rank, const coll_plan &plan) {
-       Allreduce sum(rank, plan, 5000);
-       expect(sum.launch(), COLL_OK, "before an abort", rank.rank);
-       if (rank.rank != 0)
-         return expect(sum.launch(), COLL_ABORTED, "abort", rank.rank);
-       std::this_thread::sleep_for(std::chrono::milliseconds(200));
-       (void)coll_comm_abort(rank.comm, "enough");
-     }},
-    {"other counts are a mismatch", 60,
-     [](RankContext &rank, const coll_plan &plan) {
-       Allreduce sum(rank, plan, rank.rank == 1 ? 200 : 300);
-       expect(sum.launch(), COLL_MISMATCH, "mismatch", rank.rank);
-     }},
-    {"a wait ends at the deadline", 1,
-     [](RankContext &rank, const coll_plan &plan) {
-       Allreduce sum(rank, plan, 5000);
-       if (rank.rank == 0)
-         return expectError(rank, COLL_TIMEOUT, "deadline");
-       expect(sum.launch(), COLL_TIMEOUT, "deadline", rank.rank);
-     }},
+    {"abort releases blocks", 60, abortOne<inSlots>},
+    {"abort releases threads that wait for packets", 60, abortOne<ofPackets>},
+    {"other counts are a mismatch", 60, callOthers<inSlots>},
+    {"other counts are a mismatch of packets", 60, callOthers<ofPackets>},
+    {"a wait ends at the deadline", 1, waitTooLong<inSlots>},
+    {"a wait for packets ends at the deadline", 1, waitTooLong<ofPackets>},
     {"an abort ends a graph's replay", 60,
      [](RankContext &rank, const coll_plan &plan) {
        Allreduce sum(rank, plan, 5000);

@@ -38,7 +38,10 @@ library=$root/lib/Library
 jobs=()
 if [[ $small ]]; then
   compile ring "$root/examples/ring.coll" & jobs+=($!)
-  compile broadcast "$library/root.coll:broadcast_chain" & jobs+=($!)
+  for each in root:broadcast_chain standard:std_send_recv standard:std_allgatherv \
+    standard:std_alltoallv standard:std_barrier; do
+    compile "${each#*:}" "$library/${each%%:*}.coll:${each#*:}" & jobs+=($!)
+  done
 else
   echo "compiling device code for sm_80, sm_90 and sm_100: some minutes" >&2
   compile standard "$library/standard.coll" & jobs+=($!)
@@ -76,4 +79,6 @@ mapfile -t plans < <(nm -g "${objects[@]}" | sed -n 's/.* [DRVB] \(.*_plan\)$/\1
   "$build/lib/libcoll.a" -static-libstdc++ -static-libgcc -lpthread -ldl \
   ${GPU_CHECK_FLAGS:-} -o "$out/gpu-check"
 cp "$here/run.sh" "$out/run.sh"
+# The newest C library that the program asks for.
+objdump -T "$out/gpu-check" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1 >"$out/glibc"
 rm -r "$work"

@@ -11,6 +11,12 @@
 
 here=$(dirname "$(readlink -f "$0")")
 seconds=300
+needs=$(<"$here/glibc") has=$(getconf GNU_LIBC_VERSION)
+has=${has##* }
+if [[ $(printf '%s\n' "$needs" "$has" | sort -V | tail -n 1) != "$has" ]]; then
+  echo "not run: packed for glibc $needs and newer, and this machine has $has: pack it on an older system"
+  exit 77
+fi
 timeout --kill-after=10 "$seconds" "$here/gpu-check" "$@"
 status=$?
 if ((status == 124 || status == 137)); then
