@@ -71,7 +71,7 @@ public:
   func::FuncOp acquire(StringRef name, const Handshake &h,
                        func::FuncOp fallback);
   func::FuncOp getRelease();
-  func::FuncOp isRemote();
+  func::FuncOp putWay();
   func::FuncOp putPublish();
   func::FuncOp putWait();
   func::FuncOp getDone();
@@ -298,21 +298,23 @@ func::FuncOp DirectBuilder::getRelease() {
 }
 
 /// In launches that are not small, behind putAcquire.
-func::FuncOp DirectBuilder::isRemote() {
+func::FuncOp DirectBuilder::putWay() {
   func::FuncOp fn =
-      beginFunction(b, module, "coll_is_remote", {b.ptr(), b.ptr()}, {b.i1()});
+      beginFunction(b, module, "coll_put_way", {b.ptr(), b.ptr()}, {b.i32()});
   Value end = fn.getArgument(1);
   Block *direct = b.newBlock(), *ring = b.newBlock();
   branchIfDirect(end, kPut, direct, ring);
   b.startBlock(ring);
-  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i1())});
+  func::ReturnOp::create(b, ValueRange{b.cst(kPutBySlot, b.i32())});
   b.startBlock(direct);
   Value win = b.field(b.i64(), b.pointerField(end, kPut.line), kPut.win);
   Value entry = window(fn.getArgument(0), end, b.cst(0));
   Value size = b.field(b.i64(), entry, offsetof(coll_window, bytes));
+  Value isRemote =
+      b.and_(b.eq(b.lshr(win, b.cst(48)), b.cst(0)), b.eq(size, b.cst(0)));
   func::ReturnOp::create(
-      b, ValueRange{b.and_(b.eq(b.lshr(win, b.cst(48)), b.cst(0)),
-                           b.eq(size, b.cst(0)))});
+      b, ValueRange{b.select(isRemote, b.cst(kPutByKernel, b.i32()),
+                             b.cst(kPutByWindow, b.i32()))});
   return fn;
 }
 
@@ -336,9 +338,9 @@ func::FuncOp DirectBuilder::putPublish() {
   b.startBlock(direct);
   if (p.move) {
     Block *remote = b.newBlock(), *mapped = b.newBlock();
-    b.branchIf(
-        func::CallOp::create(b, p.isRemote, ValueRange{inst, end}).getResult(0),
-        remote, mapped);
+    Value way =
+        func::CallOp::create(b, p.putWay, ValueRange{inst, end}).getResult(0);
+    b.branchIf(b.eq(way, b.cst(kPutByKernel, b.i32())), remote, mapped);
     b.startBlock(remote);
     Value stopover = LLVM::ZeroOp::create(b, ptr);
     leaveWith(
@@ -451,7 +453,7 @@ void Primitives::buildDirect(ModuleOp module, Protocol protocol,
   putAcquire = builder.acquire("coll_put_acquire", kPut, sendAcquire);
   getRelease = builder.getRelease();
   if (move)
-    isRemote = builder.isRemote();
+    putWay = builder.putWay();
   putPublish = builder.putPublish();
   putWait = builder.putWait();
   getDone = builder.getDone();

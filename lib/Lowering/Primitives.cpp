@@ -99,6 +99,7 @@ private:
   Value slotIndex(Value end, Value next, const Counters &c) {
     return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
   }
+  bool hasPlaces() const { return !machine.signalsWithinDevice(); }
   Value sigAddress(Value end, Value index) {
     return b.at(b.at(b.pointerField(end, offsetof(coll_end, line)),
                      offsetof(coll_ring_line, sig)),
@@ -274,12 +275,19 @@ void PrimitiveBuilder::recvSlot(ValueRange arguments) {
   b.branch(arrived);
   b.startBlock(arrived);
   Value index = slotIndex(end, next, kBulk);
-  checkSignature(inst, block, end, progress, sig,
-                 b.field(b.i32(), sigAddress(end, index), 0), good);
+  Value have = b.field(b.i32(), sigAddress(end, index), 0);
+  if (!hasPlaces()) {
+    checkSignature(inst, block, end, progress, sig, have, good);
+    b.startBlock(good);
+    func::ReturnOp::create(b, deviceSlot(b, end, next));
+    return;
+  }
+  Value want = withoutPlace(b, sig), theirs = withoutPlace(b, have);
+  checkSignature(inst, block, end, progress, want, theirs, good);
   b.startBlock(good);
-  Value offset = b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
-  func::ReturnOp::create(
-      b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+  Value isWide =
+      b.ne(b.and_(have, b.cst(COLL_PLACE_WIDE, b.i32())), b.cst(0, b.i32()));
+  func::ReturnOp::create(b, hostSlot(b, arguments[2], end, next, isWide));
 }
 
 /// Waits for the flag word of a host's small slot.
@@ -417,11 +425,10 @@ void PrimitiveBuilder::sendAcquire() {
                                b.at(slot, hasPackets() ? 0 : COLL_SMALL_HEAD));
       },
       [&] {
-        Value index = slotIndex(end, nextBehind(kBulk), kBulk);
-        Value offset =
-            b.mul(index, b.field32(end, offsetof(coll_end, slot_bytes)));
+        Value next = nextBehind(kBulk);
         func::ReturnOp::create(
-            b, b.at(b.pointerField(end, offsetof(coll_end, slots)), offset));
+            b, hasPlaces() ? hostSlot(b, args, end, next, sendsWide(b, args))
+                           : deviceSlot(b, end, next));
       });
 }
 
@@ -448,7 +455,9 @@ void PrimitiveBuilder::sendPublish() {
       },
       [&] {
         auto [next, after] = count(kBulk);
-        b.setField(sig, sigAddress(end, slotIndex(end, next, kBulk)), 0);
+        Value index = slotIndex(end, next, kBulk);
+        Value word = hasPlaces() ? withPlace(b, args, sig) : sig;
+        b.setField(word, sigAddress(end, index), 0);
         b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
                    offsetof(coll_ring_line, tail), Ordering::release);
         func::ReturnOp::create(b);

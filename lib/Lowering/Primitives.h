@@ -22,6 +22,13 @@ class Machine;
 /// those with slots, those with packets. Devices have a kernel for each.
 enum class Protocol : uint8_t { Any, Slots, Packets };
 
+/// How a message that may be put travels in a launch.
+enum PutWay : uint32_t {
+  kPutBySlot,
+  kPutByWindow,
+  kPutByKernel // which alone reaches the memory that the peer has posted
+};
+
 /// The functions of one module that touch shared words.
 struct Primitives {
   /// (inst, block: i32, args, end, progress: i64, sig: i32) -> payload of the
@@ -58,9 +65,8 @@ struct Primitives {
   /// (inst, block: i32, args, end, progress: i64, sig: i32, offset: i64, bytes:
   /// i64) -> i32, not 0 to leave: the same for sendPublish
   mlir::func::FuncOp putPublish;
-  /// (inst, end) -> i1: the memory that the peer has posted for puts is reached
-  /// by the kernel alone
-  mlir::func::FuncOp isRemote;
+  /// (inst, end) -> i32, a PutWay: behind putAcquire, where that has found room
+  mlir::func::FuncOp putWay;
   /// (inst, block: i32, end, progress: i64, messages: i64) -> i32, not 0 to
   /// leave: so many more messages have been put here
   mlir::func::FuncOp putWait;
@@ -132,6 +138,16 @@ mlir::func::FuncOp beginFunction(Builder &b, mlir::ModuleOp module,
                                  llvm::StringRef name,
                                  mlir::TypeRange arguments,
                                  mlir::TypeRange results);
+
+/// Payload of bulk message `next` (Places.cpp): of a host, whose sender uses
+/// the whole ring or not; of a device.
+Value hostSlot(Builder &b, Value args, Value end, Value next, Value isWide);
+Value deviceSlot(Builder &b, Value end, Value next);
+/// i1: whether this rank does, in this launch.
+Value sendsWide(Builder &b, Value args);
+/// i32: a signature as it is compared, and as this rank sends it.
+Value withoutPlace(Builder &b, Value sig);
+Value withPlace(Builder &b, Value args, Value sig);
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_PRIMITIVES_H

@@ -241,7 +241,7 @@ void emitRowLoops(Builder &b, const StepShape &shape, const Variant &variant,
   // the narrowest type.
   constexpr unsigned lineBytes = 64;
   TileOperands slice = operands;
-  for (Value *condition : {&slice.streamSlots, &slice.streamAll})
+  for (Value *condition : {&slice.streamSlots, &slice.streamMemory})
     if (*condition)
       *condition = b.and_(
           *condition,

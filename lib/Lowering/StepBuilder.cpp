@@ -113,13 +113,16 @@ void StepEmitter::countBytes(const TileOperands &tile) {
 void StepEmitter::noteSink(const PortShape &p, Value port, Value pointer) {
   if (p.place == PortShape::Channel) {
     Value bits = LLVM::PtrToIntOp::create(b, b.i64(), pointer);
-    // What only stops over on its way to another process stays in the caches.
-    if (p.direct == Port::Put && primitives.isRemote)
-      bits = b.or_(
-          bits, b.zext(func::CallOp::create(b, primitives.isRemote,
-                                            ValueRange{inst, endOf(port, true)})
-                           .getResult(0),
-                       b.i64()));
+    if (p.direct == Port::Put && primitives.putWay) {
+      Value way = func::CallOp::create(b, primitives.putWay,
+                                       ValueRange{inst, endOf(port, true)})
+                      .getResult(0);
+      auto is = [&](PutWay other) { return b.eq(way, b.cst(other, b.i32())); };
+      // What only stops over on its way to another process stays in the caches.
+      bits = b.or_(bits, b.zext(is(kPutByKernel), b.i64()));
+      Value isWindow = is(kPutByWindow);
+      putWindows = putWindows ? b.and_(putWindows, isWindow) : isWindow;
+    }
     putBits = putBits ? b.or_(putBits, bits) : bits;
     return;
   }
@@ -146,15 +149,17 @@ void StepEmitter::chooseStores(TileOperands &tile) {
   };
   if (hasSlots)
     tile.streamSlots = hasFlag(COLL_ARGS_STREAM_SLOTS);
+  if (putWindows)
+    tile.streamSlots = b.or_(tile.streamSlots,
+                             b.and_(hasFlag(COLL_ARGS_STREAM_OUT), putWindows));
   if (putBits)
     tile.streamSlots = b.and_(tile.streamSlots, isAligned(putBits));
   if (sinkBitsCell)
     sinkBits = b.field(b.i64(), sinkBitsCell, 0);
-  if (sinkBits)
-    tile.streamAll =
-        b.and_(hasFlag(shape.loopSinks ? COLL_ARGS_STREAM_SLOTS
-                                       : COLL_ARGS_STREAM_OUT),
-               isAligned(putBits ? b.or_(sinkBits, putBits) : sinkBits));
+  if (sinkBits && !(shape.loopSinks && hasSlots))
+    tile.streamMemory = b.and_(hasFlag(shape.loopSinks ? COLL_ARGS_STREAM_SLOTS
+                                                       : COLL_ARGS_STREAM_OUT),
+                               isAligned(sinkBits));
 }
 
 /// A slot of every channel, and where memory lies.
@@ -238,7 +243,7 @@ void StepEmitter::slices() {
   Value slice = head->getArgument(1);
   progress = b.or_(step, b.shl(b.and_(slice, b.cst(0xffffff)), b.cst(16)));
   current = b.umin(b.sub(bytes, position), sliceBytes);
-  putBits = {};
+  putBits = putWindows = {};
   if (sinkBitsCell)
     b.setField(b.cst(0), sinkBitsCell, 0);
   acquireAll(*ports, tile);

@@ -139,6 +139,7 @@ private:
   Value keptCell;               // how many of them have not fallen away
   Value isMulticast;            // of this slice, if it may be
   Value putBits; // the same of the slots and windows of messages that are put
+  Value putWindows; // i1: all of these are windows
   mlir::Block *leave = nullptr;
 };
 

@@ -25,7 +25,7 @@ using namespace mlir;
 void StepEmitter::takeForm(bool dropped, bool moved) {
   hasDropped = dropped;
   hasMoved = moved;
-  sinkBits = sinkBitsCell = keptCell = putBits = {};
+  sinkBits = sinkBitsCell = keptCell = putBits = putWindows = {};
   if (shape.loopSinks) { // each is asked
     sinkNumbers = {0};
     return;

@@ -12,8 +12,13 @@
 
 namespace coll::lowering {
 
-/// Which sinks are stored to past the caches.
-enum class Streams : uint8_t { None, Slots, All };
+/// Which sinks are stored to past the caches: bits.
+enum Streams : uint8_t {
+  kStreamNone = 0,
+  kStreamSlots = 1,
+  kStreamMemory = 2,
+  kStreamAll = kStreamSlots | kStreamMemory
+};
 
 class TileEmitter {
 public:
@@ -28,8 +33,9 @@ public:
 
 protected:
   Value largeLoop(unsigned lanes, unsigned tiles);
-  Value streamLoop(Value condition, Streams which, unsigned lanes,
-                   unsigned tiles, llvm::function_ref<Value()> otherwise);
+  Value streamLoop(Streams which, unsigned lanes, unsigned tiles);
+  Value choose(Value condition, llvm::function_ref<Value()> one,
+               llvm::function_ref<Value()> other);
   virtual Value loop(Value from, Value to, unsigned lanes, unsigned tiles);
   void tile(Value index, unsigned lanes, unsigned tiles);
   /// The results of so many groups of lanes, and where they go.
@@ -93,8 +99,8 @@ protected:
   const TileOperands &operands;
   Arithmetic math;
   Format accum;
-  Streams streams = Streams::None; // of the loop being emitted
-  RowValues *rows = nullptr;       // where functions reduce over rows
+  Streams streams = kStreamNone; // of the loop being emitted
+  RowValues *rows = nullptr;     // where functions reduce over rows
 };
 
 } // namespace coll::lowering

@@ -29,33 +29,42 @@ void TileEmitter::run() {
 
 /// The loop of several vectors, in as many forms as there are ways to store.
 Value TileEmitter::largeLoop(unsigned lanes, unsigned tiles) {
-  auto plain = [&] { return loop(b.cst(0), operands.elements, lanes, tiles); };
-  auto slots = [&] {
-    return streamLoop(operands.streamSlots, Streams::Slots, lanes, tiles,
-                      plain);
+  auto form = [&](Streams which) { return streamLoop(which, lanes, tiles); };
+  auto bySlots = [&](Streams others) {
+    return choose(
+        operands.streamSlots,
+        [&] { return form(Streams(others | kStreamSlots)); },
+        [&] { return form(others); });
   };
-  return streamLoop(operands.streamAll, Streams::All, lanes, tiles, slots);
+  return choose(
+      operands.streamMemory, [&] { return bySlots(kStreamMemory); },
+      [&] { return bySlots(kStreamNone); });
 }
 
-/// The loop with such stores where `condition` holds, else what `otherwise`
-/// emits. The fence comes before anything else is stored: a release store does
-/// not wait for stores past the caches.
-Value TileEmitter::streamLoop(Value condition, Streams which, unsigned lanes,
-                              unsigned tiles,
-                              llvm::function_ref<Value()> otherwise) {
+/// One of two where a condition holds, the other where it does not or there is
+/// none.
+Value TileEmitter::choose(Value condition, llvm::function_ref<Value()> one,
+                          llvm::function_ref<Value()> other) {
   if (!condition)
-    return otherwise();
+    return other();
   auto ifOp = scf::IfOp::create(b, TypeRange{b.i64()}, condition, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
+  scf::YieldOp::create(b, ValueRange{one()});
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, ValueRange{other()});
+  return ifOp.getResult(0);
+}
+
+/// The loop with such stores. The fence comes before anything else is stored: a
+/// release store does not wait for stores past the caches.
+Value TileEmitter::streamLoop(Streams which, unsigned lanes, unsigned tiles) {
   streams = which;
   Value end = loop(b.cst(0), operands.elements, lanes, tiles);
-  streams = Streams::None;
-  b.streamFence();
-  scf::YieldOp::create(b, ValueRange{end});
-  b.setInsertionPointToStart(ifOp.elseBlock());
-  scf::YieldOp::create(b, ValueRange{otherwise()});
-  return ifOp.getResult(0);
+  streams = kStreamNone;
+  if (which != kStreamNone)
+    b.streamFence();
+  return end;
 }
 
 /// Handles as many whole groups of lanes * tiles elements as lie in [from, to)
@@ -243,7 +252,7 @@ void TileEmitter::storeVector(Value vector, Value address,
                               const PortShape &port, unsigned bytes) {
   constexpr unsigned lineBytes = 64, unitBytes = 16;
   bool isSlot = port.place == PortShape::Channel;
-  if (streams == Streams::None || (streams == Streams::Slots && !isSlot))
+  if (!(streams & (isSlot ? kStreamSlots : kStreamMemory)))
     b.store(vector, address);
   else
     b.streamStore(vector, address,

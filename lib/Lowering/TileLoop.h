@@ -22,9 +22,9 @@ struct TileOperands {
   mlir::Value numRanks;  // i64: avg's divisor
   // i1, or none where it never holds: the loop of several vectors stores past
   // the caches into the sinks that are channels, whose pointers are multiples
-  // of 64 (of 16 where messages may be put); into all sinks, whose pointers are
-  // multiples of 16.
-  mlir::Value streamSlots, streamAll;
+  // of 64 (of 16 where messages may be put); into the others, whose pointers
+  // are multiples of 16.
+  mlir::Value streamSlots, streamMemory;
   mlir::Value factor; // f64: premul_sum's
   // i64, of devices: all pointers or'ed, as far as their low bits keep them
   // from being loaded and stored as vectors.

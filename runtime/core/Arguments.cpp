@@ -206,7 +206,7 @@ Status Arguments::fillBuffers(const coll_call &call) {
   for (size_t b = 0; b != buffers.size(); ++b)
     if (!isInPlace() || buffers[b].kind == COLL_BUF_OUT)
       touched += bytesOf(b);
-  if (head->flags & COLL_ARGS_STREAM_SLOTS && touched > streams.outBytes)
+  if (!(head->flags & COLL_ARGS_SMALL) && touched > streams.outBytes)
     head->flags |= COLL_ARGS_STREAM_OUT;
   return overlap || mayOverlapItself ? checkOverlaps() : Status::ok();
 }

@@ -83,6 +83,8 @@ public:
   uint64_t begin(size_t buffer) const { return begins[buffer]; }
   uint64_t end(size_t buffer) const { return ends[buffer]; }
   bool isInPlace() const { return head->flags & COLL_ARGS_IN_PLACE; }
+  /// In bytes, when a share is one round.
+  uint64_t largestMessage() const { return messageBytes; }
 
 private:
   struct PartRange {
@@ -107,6 +109,7 @@ private:
   Status fillSizes(const coll_call &call);
   bool isForPackets() const;
   void cutIntoRounds(uint32_t dtype);
+  void setTurns(uint64_t payload);
   uint32_t bulkSlice(uint64_t message, uint64_t unitBytes) const;
   Status fillScalars(const coll_call &call);
   Status fillBuffer(const coll_call &call, CallBuffer &buffer, coll_buf &result,

@@ -87,6 +87,16 @@ uint32_t Arguments::bulkSlice(uint64_t message, uint64_t unitBytes) const {
       slot, std::max<uint64_t>(piece, streams.pieceBytes / unitBytes)));
 }
 
+/// At how many quarters of a slot a payload of this launch may begin: 2^turns.
+void Arguments::setTurns(uint64_t payload) {
+  constexpr uint64_t most = 4;
+  const uint64_t quarter = rings.slotBytes / most / kSlotGranule * kSlotGranule;
+  const uint32_t turns = payload == 0 || payload > 2 * quarter ? 0
+                         : payload > quarter                   ? 1
+                                                               : 2;
+  head->flags |= turns << COLL_ARGS_TURNS_SHIFT;
+}
+
 /// `protocol ll`: on devices messages of any length are packets, while the
 /// call's bytes are what the plan is for.  Parts and sizes are the same on all
 /// ranks.
@@ -132,6 +142,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
   head->slice_units = isSmall ? smallUnits : bulkSlice(maxMessage, unitBytes);
   if (plan.flags & COLL_PLAN_BLOCKS)
     head->slice_units -= head->slice_units % COLL_BLOCKS_TOGETHER;
+  setTurns(isSmall ? 0 : head->slice_units * unitBytes);
   head->round_units = uint32_t(std::min<uint64_t>(
       uint64_t(ranks.round_units) * COLL_UNIT_BYTES / head->unit_bytes,
       uint64_t(verified.slices) * std::max(head->slice_units, 1u)));

@@ -9,7 +9,7 @@
 namespace coll {
 
 Channels::Channels(Communicator &comm)
-    : comm(comm), link(createHostTransport(comm.rings())) {}
+    : comm(comm), link(createHostTransport(comm.rings(), comm.size())) {}
 
 Status Channels::channel(const ChannelId &id, Channel *&result) {
   if (id.tag >= kMaxChannelTags)

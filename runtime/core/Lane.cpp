@@ -39,7 +39,9 @@ static uint32_t pieceBytes(const Communicator &comm) {
 Lane::Lane(Communicator &comm, uint32_t isa)
     : communicator(comm), hostIsa(isa),
       streams{.isOn = comm.streams(),
-              .outBytes = streamOutBytes(comm.hostRanks()),
+              .outBytes = comm.environment().nonTemporal.value_or(true)
+                              ? streamOutBytes(comm.hostRanks())
+                              : UINT64_MAX,
               .pieceBytes = pieceBytes(comm)},
       links(comm), countMemory(2 * size_t(comm.size()) - 1) {}
 
@@ -153,7 +155,7 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     PlanInstance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
-    COLL_TRY(run(inst, last->kernel, arguments.args()));
+    COLL_TRY(run(member, last->kernel));
     communicator.board().leaveLaunch();
     return Status::ok();
   });
@@ -164,9 +166,7 @@ Status Lane::relaunch(const Repeat &repeat) noexcept {
   return communicator.commit([&]() -> Status {
     Member &member = *repeat.member;
     enterBoard(member);
-    Arguments &arguments = member.arguments();
-    COLL_TRY(run(member.instance(arguments.isInPlace()), repeat.kernel,
-                 arguments.args()));
+    COLL_TRY(run(member, repeat.kernel));
     communicator.board().leaveLaunch();
     return Status::ok();
   });
@@ -321,7 +321,32 @@ static void runBlock(void *context, uint32_t block) {
   __atomic_store_n(&line.entered, 0, __ATOMIC_RELAXED);
 }
 
-Status Lane::run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args) {
+bool Lane::triesStreams() const {
+#if defined(__x86_64__)
+  return !deviceLane && communicator.size() > 1 &&
+         !communicator.environment().nonTemporal;
+#else
+  return false; // kernels have no such stores
+#endif
+}
+
+Status Lane::run(Member &member, coll_kernel_fn kernel) {
+  Arguments &arguments = member.arguments();
+  coll_args &args = arguments.args();
+  PlanInstance &inst = member.instance(arguments.isInPlace());
+  StreamTrials *trials = member.streamTrials();
+  if (args.flags & COLL_ARGS_SMALL || !trials)
+    return runBlocks(inst, kernel, args);
+  args.flags &= ~uint32_t(COLL_ARGS_STREAM_SLOTS);
+  if (trials->begin(arguments.largestMessage()))
+    args.flags |= COLL_ARGS_STREAM_SLOTS;
+  COLL_TRY(runBlocks(inst, kernel, args));
+  trials->end();
+  return Status::ok();
+}
+
+Status Lane::runBlocks(PlanInstance &inst, coll_kernel_fn kernel,
+                       const coll_args &args) {
   if (inst.nblocks == 0)
     return Status::ok();
   // Blocks count their steps from the start of the launch.

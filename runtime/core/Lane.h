@@ -60,6 +60,8 @@ public:
   Communicator &comm() { return communicator; }
   uint32_t isa() const { return hostIsa; }
   StreamRules streamRules() const { return streams; }
+  /// Whether launches find out how slots are best stored to.
+  bool triesStreams() const;
   Scratch &scratch() { return memory; }
   Stopovers &stopovers() { return stops; }
   Channels &channels() { return links; }
@@ -110,7 +112,9 @@ private:
   void enterBoard(Member &member);
   Status awaitChannels(Member &member);
   void describe(const Member &member) const;
-  Status run(PlanInstance &inst, coll_kernel_fn kernel, coll_args &args);
+  Status run(Member &member, coll_kernel_fn kernel);
+  Status runBlocks(PlanInstance &inst, coll_kernel_fn kernel,
+                   const coll_args &args);
 
   struct alignas(64) Spinning {
     uint32_t pauses = UINT32_MAX / 2; ///< cut to the limit by the first wait

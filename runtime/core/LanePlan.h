@@ -14,6 +14,7 @@
 #include "runtime/core/Arguments.h"
 #include "runtime/core/Channel.h"
 #include "runtime/core/Scratch.h"
+#include "runtime/core/StreamTrials.h"
 
 namespace coll {
 
@@ -60,6 +61,8 @@ public:
   void connect(Channels &channels);
 
   Arguments &arguments() { return *launchArguments; }
+  /// Null: how launches store into slots is settled.
+  StreamTrials *streamTrials() { return trials.get(); }
   /// The record of the last launch; the texts are the same in all.
   LaunchRecord &record() { return launchRecord; }
   PlanInstance &instance(bool inPlace) { return instances[inPlace]; }
@@ -90,6 +93,7 @@ private:
   std::vector<BlockSignal> signals[2];
   PlanInstance instances[2] = {};
   std::unique_ptr<Arguments> launchArguments;
+  std::unique_ptr<StreamTrials> trials;
   LaunchRecord launchRecord;
 };
 

@@ -5,8 +5,9 @@
 // the core that read it last, and fetched again by the reader. Stores past the
 // caches save the first of these; what they cost is that the reader finds the
 // data further away. Which is faster is the machine's affair (here by a factor
-// of 2 to 10), so the probe plays it: two threads, one ring of slots as
-// channels have it, a few rounds either way in turn, and the best of each.
+// of 2 to 10), so the probe plays it: two threads, one ring of slots as wide as
+// channels have it, a few times around either way in turn, and the best of
+// each. Launches go on from there (StreamTrials.cpp).
 //
 // What the kernel moves from process to process costs one copy, and some work
 // per page; on some machines that makes 2 GB/s, on others 40. Its peer in the
@@ -42,8 +43,8 @@ namespace coll {
 
 namespace {
 
-constexpr size_t slotBytes = 32 << 10, numSlots = 4;
-constexpr int messages = 8, rounds = 4;
+constexpr size_t slotBytes = 32 << 10, numSlots = 64;
+constexpr int messages = 64, rounds = 4;
 
 /// How long so many messages take through a ring, with the better stores.
 struct Ring {

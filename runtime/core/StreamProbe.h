@@ -9,7 +9,7 @@ namespace coll {
 
 /// Whether handing data from one of these processors, those of all ranks, to
 /// another is faster when it is stored past the caches. Measured once per
-/// process, in about a millisecond; where it cannot be (one processor alone, no
+/// process, in a few milliseconds; where it cannot be (one processor alone, no
 /// thread to be had), what is usual for the architecture.
 bool streamsPay(const CpuMask &cpus);
 

@@ -7,8 +7,9 @@
 
 namespace coll {
 
-std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes) {
-  return std::make_unique<ShmTransport>(sizes);
+std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes,
+                                               int ranks) {
+  return std::make_unique<ShmTransport>(sizes, ranks);
 }
 
 Status createDeviceLane(Lane &lane, std::unique_ptr<DeviceLane> &result) {

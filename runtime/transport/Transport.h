@@ -82,7 +82,8 @@ public:
 };
 
 /// The transport for ranks of one host.
-std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes);
+std::unique_ptr<Transport> createHostTransport(const RingSizes &sizes,
+                                               int ranks);
 
 } // namespace coll
 

@@ -30,7 +30,7 @@ extern "C" {
 
 enum { COLL_BLOCK_ELEMS = 32, COLL_BLOCKS_TOGETHER = 16 };
 enum {
-  COLL_ABI = 3,
+  COLL_ABI = 4,
   COLL_UNIT_BYTES = 16,
   COLL_MAX_SLOTS = 8,
   COLL_MAX_SMALL_SLOTS = 64,
@@ -80,7 +80,11 @@ enum {
   /* Where vectors are stored past the caches (x86; never with
      COLL_ARGS_SMALL). They change no value and no order that anyone can see. */
   COLL_ARGS_STREAM_SLOTS = 4, /* into bulk slots */
-  COLL_ARGS_STREAM_OUT = 8    /* into the call's buffers as well */
+  COLL_ARGS_STREAM_OUT = 8,   /* into the call's buffers */
+  /* Of hosts: a bulk message of this launch may begin at the first 2^t quarters
+     of its place, 0 <= t <= 2. */
+  COLL_ARGS_TURNS_SHIFT = 8,
+  COLL_ARGS_TURNS_BITS = 2
 };
 
 typedef struct coll_args {
@@ -203,8 +207,15 @@ typedef struct coll_end {
   uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes +
                            COLL_SMALL_HEAD rounded up to 64, of packets twice
                            small_bytes rounded up to COLL_PACKET_ALIGN */
-  uint16_t peer, flags;
+  uint16_t peer;
+  uint16_t spread; /* of hosts: one less than the places of the bulk ring, a
+                      power of two; 0: there are k */
 } coll_end;
+/* Bulk message n (from 0) of a host lies in place n mod k, or, with this bit in
+ * its signature, in place n mod the number of places, from quarter (n >>
+ * COLL_PLACE_SHIFT) mod 2^t of a slot on: see COLL_ARGS_TURNS_SHIFT. Either way
+ * the place is n modulo k, so of all that are under way each has its own. */
+enum { COLL_PLACE_WIDE = 1, COLL_PLACE_SHIFT = 5 };
 enum {
   COLL_SMALL_HEAD = 8
 }; /* a small slot: the flag word (seq << 16 | sig16), then the payload,
@@ -230,8 +241,9 @@ typedef struct coll_seq {
 /* In the receiver's memory, written by the sender. */
 typedef struct coll_ring_line {
   uint64_t tail;
-  uint32_t sig[COLL_MAX_SLOTS];
-  uint64_t dtail; /* messages put */
+  uint32_t sig[COLL_MAX_SLOTS]; /* of hosts the lowest bit says where a message
+                                   lies: COLL_PLACE_WIDE */
+  uint64_t dtail;               /* messages put */
   uint64_t avail; /* 2 * launches, + 1 if avail_win and avail_sig stand here */
   uint64_t avail_win; /* coll_buf.win of what gets come from */
   uint64_t avail_sig;

@@ -4,6 +4,8 @@
 #include "runtime/transport/shm/ShmTransport.h"
 #include "runtime/core/Wire.h"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace coll {
@@ -21,15 +23,26 @@ size_t smallSlotStride(uint32_t smallBytes) {
   return roundUp(smallBytes + COLL_SMALL_HEAD, 64);
 }
 
-ShmRingLayout::ShmRingLayout(const RingSizes &sizes) {
+ShmRingLayout::ShmRingLayout(const RingSizes &sizes, uint32_t places) {
   small = linePairBytes;
   size_t end = small + smallSlotStride(sizes.smallBytes) * sizes.smallSlots;
   slots = roundUp(end, pageBytes());
-  bytes = slots + size_t(sizes.slotBytes) * sizes.slots;
+  bytes = slots + size_t(sizes.slotBytes) * places;
 }
 
-ShmTransport::ShmTransport(const RingSizes &sizes)
-    : sizes(sizes), ring(sizes) {}
+/// As many as lie in 2 MiB, twice a usual second cache; of many ranks in
+/// less, so that all rings of a tag have 32 MiB together.
+static uint32_t placesFor(const RingSizes &sizes, int ranks) {
+  constexpr uint64_t ringBytes = 2 << 20, allBytes = 32 << 20;
+  uint64_t rings = std::max<uint64_t>(uint64_t(ranks) * uint64_t(ranks - 1), 1);
+  uint64_t bytes = std::min(ringBytes, allBytes / rings);
+  uint64_t places =
+      std::bit_floor(std::max<uint64_t>(bytes / sizes.slotBytes, 1));
+  return uint32_t(std::clamp<uint64_t>(places, sizes.slots, 1 << 16));
+}
+
+ShmTransport::ShmTransport(const RingSizes &sizes, int ranks)
+    : sizes(sizes), places(placesFor(sizes, ranks)) {}
 
 static uint64_t addressOf(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -50,6 +63,8 @@ void ShmTransport::setEnd(Channel &channel, std::byte *half,
     end.credit = addressOf(half);
     return;
   }
+  const ShmRingLayout ring = ringOf(channel.id);
+  end.spread = uint16_t(placesOf(channel.id) - 1);
   end.line = addressOf(half);
   end.small = addressOf(half + ring.small);
   end.slots = addressOf(half + ring.slots);
@@ -65,7 +80,7 @@ Status ShmTransport::offer(int peer, std::span<Channel *const> channels,
     bool isRing = !channel->id.isSender;
     bytes = roundUp(bytes, isRing ? pageBytes() : linePairBytes);
     offsets.push_back(bytes);
-    bytes += isRing ? ring.bytes : linePairBytes;
+    bytes += isRing ? ringOf(channel->id).bytes : linePairBytes;
   }
   bytes = roundToPages(bytes);
 
@@ -116,7 +131,8 @@ Status ShmTransport::attach(int peer, Message message, ChannelSource &source,
       return malformed("has other ring sizes than this rank");
   uint64_t bytes = reader.read<uint64_t>();
   uint32_t count = reader.read<uint32_t>();
-  uint64_t most = kMaxChannelsPerOffer * roundToPages(ring.bytes);
+  uint64_t most =
+      kMaxChannelsPerOffer * roundToPages(ShmRingLayout(sizes, places).bytes);
   if (!reader.isGood() || count > kMaxChannelsPerOffer || bytes > most ||
       bytes != roundToPages(bytes))
     return malformed("has sizes out of range");
@@ -132,7 +148,8 @@ Status ShmTransport::attach(int peer, Message message, ChannelSource &source,
     bool peerSends = reader.read<uint32_t>() != 0;
     uint32_t tag = reader.read<uint32_t>();
     uint64_t offset = reader.read<uint64_t>();
-    size_t halfBytes = peerSends ? linePairBytes : ring.bytes;
+    size_t halfBytes =
+        peerSends ? linePairBytes : ringOf({uint32_t(peer), tag, false}).bytes;
     size_t alignment = peerSends ? linePairBytes : pageBytes();
     if (!reader.isGood() || tag >= kMaxChannelTags || offset % alignment != 0 ||
         offset > bytes || halfBytes > bytes - offset)

@@ -26,7 +26,7 @@ namespace coll {
 
 /// Where the parts of a receiver's half lie, from its beginning.
 struct ShmRingLayout {
-  explicit ShmRingLayout(const RingSizes &sizes);
+  ShmRingLayout(const RingSizes &sizes, uint32_t places);
   size_t small, slots, bytes;
 };
 /// Bytes from one small slot to the next.
@@ -34,7 +34,7 @@ size_t smallSlotStride(uint32_t smallBytes);
 
 class ShmTransport final : public Transport {
 public:
-  explicit ShmTransport(const RingSizes &sizes);
+  ShmTransport(const RingSizes &sizes, int ranks);
 
   const char *name() const override { return "shm"; }
   size_t ownBytes() const override { return offered; }
@@ -48,8 +48,15 @@ public:
 private:
   void setEnd(Channel &channel, std::byte *half, bool isRing) const;
 
-  RingSizes sizes;
-  ShmRingLayout ring;
+  uint32_t placesOf(const ChannelId &id) const {
+    return id.tag == 0 ? places : sizes.slots;
+  }
+  ShmRingLayout ringOf(const ChannelId &id) const {
+    return {sizes, placesOf(id)};
+  }
+
+  const RingSizes sizes;
+  const uint32_t places; ///< for bulk messages, in rings of the first tag
   std::vector<MappedMemory> mappings;
   size_t offered = 0;
 };

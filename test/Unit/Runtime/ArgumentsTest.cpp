@@ -67,7 +67,8 @@ TEST(Arguments, StoresPastTheCachesAreForLargeLaunches) {
       {{true, 1 << 20}, small, 0},
       {{true, 1 << 20}, medium, COLL_ARGS_STREAM_SLOTS},
       {{true, 1 << 20}, large, any}, // 2 x 800 000 bytes
-      {{false, 1 << 20}, large, 0},
+      {{false, 1 << 20}, medium, 0},
+      {{false, 1 << 20}, large, COLL_ARGS_STREAM_OUT},
   };
   for (const auto &c : cases) {
     Fixture f(ringAllreduce(4), 0, {}, c.rules);

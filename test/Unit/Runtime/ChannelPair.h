@@ -15,7 +15,7 @@ namespace coll::test {
 /// One rank: its transport and its ends.
 struct Side final : ChannelSource {
   Side(int rank, const RingSizes &sizes)
-      : rank(rank), transport(createHostTransport(sizes)) {}
+      : rank(rank), transport(createHostTransport(sizes, 2)) {}
 
   Status channel(const ChannelId &id, Channel *&result) override {
     std::unique_ptr<Channel> &slot = ends[id];
