@@ -11,8 +11,9 @@
 //
 // What the kernel moves from process to process costs one copy, and some work
 // per page; on some machines that makes 2 GB/s, on others 40. Its peer in the
-// comparison is a rank that both sends and receives through slots, as most do:
-// so it pays if a move takes less than two messages of the ring.
+// comparison is a rank that both sends and receives through slots, as most do,
+// while its peer does the same, which takes each of them twice as long: so it
+// pays if a move takes less than four messages of the ring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -217,7 +218,7 @@ static bool measureRemote(const CpuMask &cpus) {
       std::memcpy(to.data(), from.data(), bytes);
       return to.back() == 1;
     });
-  return remote != UINT64_MAX && remote / 2 <= ring;
+  return remote != UINT64_MAX && remote / 4 <= ring;
 }
 
 bool remotePays(const CpuMask &cpus) {
