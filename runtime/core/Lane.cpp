@@ -331,24 +331,17 @@ bool Lane::triesStreams() const {
 }
 
 Status Lane::run(Member &member, coll_kernel_fn kernel) {
-  Arguments &arguments = member.arguments();
-  coll_args &args = arguments.args();
-  PlanInstance &inst = member.instance(arguments.isInPlace());
-  StreamTrials *trials = member.streamTrials();
-  if (args.flags & COLL_ARGS_SMALL || !trials)
-    return runBlocks(inst, kernel, args);
-  args.flags &= ~uint32_t(COLL_ARGS_STREAM_SLOTS);
-  if (trials->begin(arguments.largestMessage()))
-    args.flags |= COLL_ARGS_STREAM_SLOTS;
-  COLL_TRY(runBlocks(inst, kernel, args));
-  trials->end();
-  return Status::ok();
-}
-
-Status Lane::runBlocks(PlanInstance &inst, coll_kernel_fn kernel,
-                       const coll_args &args) {
+  coll_args &args = member.arguments().args();
+  PlanInstance &inst = member.instance(member.arguments().isInPlace());
   if (inst.nblocks == 0)
     return Status::ok();
+  StreamTrials *trials =
+      args.flags & COLL_ARGS_SMALL ? nullptr : member.streamTrials();
+  if (trials) {
+    args.flags &= ~uint32_t(COLL_ARGS_STREAM_SLOTS);
+    if (trials->begin(member.arguments().largestMessage()))
+      args.flags |= COLL_ARGS_STREAM_SLOTS;
+  }
   // Blocks count their steps from the start of the launch.
   auto *signals = reinterpret_cast<BlockSignal *>(inst.signals);
   BlockJob job = {reinterpret_cast<coll_block *>(inst.blocks), kernel, &args,
@@ -365,6 +358,8 @@ Status Lane::runBlocks(PlanInstance &inst, coll_kernel_fn kernel,
   bool failed = false;
   for (uint32_t b = 0; b != inst.nblocks; ++b)
     failed |= __atomic_load_n(&job.blocks[b].result, __ATOMIC_RELAXED) != 0;
+  if (trials)
+    trials->end();
   return failed ? communicator.status() : Status::ok();
 }
 

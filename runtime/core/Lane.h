@@ -113,8 +113,6 @@ private:
   Status awaitChannels(Member &member);
   void describe(const Member &member) const;
   Status run(Member &member, coll_kernel_fn kernel);
-  Status runBlocks(PlanInstance &inst, coll_kernel_fn kernel,
-                   const coll_args &args);
 
   struct alignas(64) Spinning {
     uint32_t pauses = UINT32_MAX / 2; ///< cut to the limit by the first wait
