@@ -81,8 +81,16 @@ struct Options {
   /// %globaltimer: the clock, else 32 ns a step.
   bool realTime = false;
   Fault fault;
-  /// Count how often each place is come to.
-  bool countsVisits = false;
+  /// Note what threads come to (Machine::marks).
+  bool keepsMarks = false;
+};
+
+/// What a run has come to at a site.
+enum Mark : uint8_t {
+  kCame = 1,
+  kTaken = 2, // a branch
+  kNotTaken = 4,
+  kOverruled = 8 // a vote, by other threads
 };
 
 /// Addresses below are of this process. kHost as a device: memory that all
@@ -172,10 +180,9 @@ public:
   uint64_t switches() const;
   /// Multimem instructions.
   uint64_t multicasts() const;
-  /// How often the fault's place was come to, and how often the fault made it
-  /// do what it does not do otherwise.
-  const std::map<uint32_t, uint64_t> &visits() const;
-  uint64_t executed() const;
+  /// By site, of Mark; sites behind the end have none.
+  const std::vector<uint8_t> &marks() const;
+  /// How often the fault made its place do what it does not do otherwise.
   uint64_t reached() const;
   /// What faults can be made of.
   static std::vector<Place> places(const Module *module);

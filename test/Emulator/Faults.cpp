@@ -97,6 +97,10 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
       (kind == FaultKind::Relaxed || kind == FaultKind::NoAcquire))
     return "whoever calls this loads the word again, with acquire, before it "
            "goes on";
+  // The sender's look at what the receiver has posted: that stays until the
+  // receiver has the message, and it was acquired before.
+  if (place.isReleasedBehind && place.kind == PlaceKind::Load)
+    return "who writes the word anew waits for what is released behind this";
   return "";
 }
 

@@ -46,6 +46,17 @@ enum class FaultKind : uint8_t {
   Never
 };
 
+/// What a branch asks for that all runs answer alike (Tables.cpp).
+enum class Asked : uint8_t {
+  Plan, // its tables
+  Words // whether addresses or bytes are multiples of 4
+};
+struct GuardedBy {
+  uint32_t site;
+  bool isTaken;
+  Asked asked;
+};
+
 struct Place {
   uint32_t site = 0; // 0: none
   PlaceKind kind = PlaceKind::Load;
@@ -58,8 +69,16 @@ struct Place {
   bool isBehindBarrier = false; // since another one thread 0 alone did anything
   bool isLoadedAgain =
       false; // by all callers of its function, before they go on
+  bool isReleasedBehind = false; // a load, on all ways to the function's end
   FaultKind asksAgain = FaultKind::None; // by which fault it only does so
   bool goesOnBehind = false; // of a loop: the one behind does the rest
+  /// The place lies behind branches whose answers do not depend on the order of
+  /// things.
+  std::vector<GuardedBy> guards;
+  /// Of a branch: what must be answered so that it is taken, or is not.
+  std::vector<GuardedBy> asks;
+  bool isAgreed = false;            // a vote in which no thread ever says yes
+  std::vector<std::string> kernels; // that come to the place, by calls
   std::string function, text;
 };
 

@@ -254,11 +254,13 @@ uint32_t emuBarrierVotes(uint32_t id, uint32_t count, uint32_t isAligned,
   if (fault == FaultKind::Dropped)
     return vote;
   machine->barrier(id, count, isAligned, true, site, vote);
-  if (fault == FaultKind::Alone) {
-    machine->reached += current->block->barriers[id].result && !vote;
-    return vote;
-  }
-  return current->block->barriers[id].result;
+  uint32_t result = current->block->barriers[id].result;
+  if (result && !vote)
+    machine->mark(site, kOverruled);
+  if (fault != FaultKind::Alone)
+    return result;
+  machine->reached += result && !vote;
+  return vote;
 }
 
 static uint32_t part(const Dim3 &index, uint32_t which) {
@@ -326,6 +328,8 @@ uint64_t emuExchange(uint32_t kind, uint32_t mask, uint32_t value,
   bool isValid = false;
   auto result =
       uint32_t(machine->exchange(kind, mask, value, lane, site, isValid));
+  if (result != own)
+    machine->mark(site, kOverruled);
   if (fault == FaultKind::Alone) {
     machine->reached += result != own;
     return own;
@@ -364,11 +368,16 @@ void emuTrap(uint32_t site) {
 
 uint32_t emuBranch(uint32_t condition, uint32_t site) {
   FaultKind fault = machine->faultAt(site, PlaceKind::Branch);
+  machine->mark(site, condition ? kTaken : kNotTaken);
   if (fault == FaultKind::None)
     return condition;
   uint32_t other = fault == FaultKind::Always;
   machine->reached += other != condition;
   return other;
+}
+
+void emuGuard(uint32_t condition, uint32_t site) {
+  machine->mark(site, condition ? kTaken : kNotTaken);
 }
 
 namespace coll::emu {
@@ -385,6 +394,6 @@ const Hook kHooks[] = {
     COLL_EMU_HOOK(emuToFp8),     COLL_EMU_HOOK(emuFromFp8),
     COLL_EMU_HOOK(emuMulticast), COLL_EMU_HOOK(emuLoadLine),
     COLL_EMU_HOOK(emuStoreLine), COLL_EMU_HOOK(emuPath),
-    {nullptr, nullptr}};
+    COLL_EMU_HOOK(emuGuard),     {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

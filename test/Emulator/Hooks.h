@@ -103,6 +103,8 @@ void emuMulticast(void *address, uint32_t *data, uint32_t operation,
                   uint32_t site);
 void emuTrap(uint32_t site);
 uint32_t emuBranch(uint32_t condition, uint32_t site);
+/// A branch without faults, whose ways are noted.
+void emuGuard(uint32_t condition, uint32_t site);
 }
 
 #endif // COLL_TEST_EMULATOR_HOOKS_H

@@ -388,34 +388,65 @@ static void nameGlobals(llvm::Module &module, Instrumented &result) {
   }
 }
 
+namespace {
+/// What is known of a module's code before anything in it is replaced.
+struct Known {
+  std::set<BranchInst *> branches; // on what other threads do
+  std::map<const Instruction *, Place> places;
+  std::map<const BasicBlock *, std::vector<GuardedBy>> behind; // of a function
+};
+} // namespace
+
+/// Branches on the plan's tables tell which way they go.
+static void lowerGuards(Function &function, ModuleSlotTracker &slots,
+                        Known &known) {
+  std::vector<Guard> guards;
+  findGuards(function, guards);
+  std::map<std::pair<BranchInst *, Value *>, uint32_t> sites;
+  known.behind.clear();
+  for (const Guard &guard : guards) {
+    uint32_t &site = sites[{guard.branch, guard.condition}];
+    if (!site) {
+      site = makeSite(*guard.branch, slots);
+      HookBuilder h(guard.branch, site);
+      h.call("emuGuard", h.b.getVoidTy(),
+             {h.b.CreateZExt(guard.condition, h.b.getInt32Ty()), h.i32(site)});
+    }
+    GuardedBy by{site, guard.isTaken, guard.asked};
+    known.places[guard.branch].asks.push_back(by);
+    for (const BasicBlock *block : guard.behind)
+      known.behind[block].push_back(by);
+  }
+}
+
 /// Replaces what a function does otherwise than on a GPU, and lists its places.
-static std::string onFunction(Function &function,
-                              const std::set<BranchInst *> &branches,
-                              const std::map<const Instruction *, Place> &known,
+static std::string onFunction(Function &function, Known &known,
                               ModuleSlotTracker &slots, Instrumented &result) {
   slots.incorporateFunction(function);
-  SmallVector<Instruction *> list;
+  lowerGuards(function, slots, known);
+  SmallVector<std::pair<Instruction *, const BasicBlock *>> list;
   for (Instruction &inst : instructions(function)) {
     auto *branch = dyn_cast<BranchInst>(&inst);
-    if (known.count(&inst) && (!branch || branches.count(branch)))
-      list.push_back(&inst);
+    if (known.places.count(&inst) && (!branch || known.branches.count(branch)))
+      list.emplace_back(&inst, inst.getParent());
   }
-  for (Instruction *inst : list) {
-    const Place &place = known.at(inst);
+  for (auto &[inst, parent] : list) {
+    const Place &place = known.places.at(inst);
     size_t before = result.places.size();
     if (std::string error = onInstruction(*inst, slots); !error.empty())
       return "function '" + function.getName().str() + "': " + error;
     for (size_t i = before; i < result.places.size(); ++i) {
       Place &made = result.places[i];
-      made.isInKernel = place.isInKernel;
-      made.isInLoop = place.isInLoop;
-      made.mayFollowWrites = place.mayFollowWrites;
-      made.isLoadedAgain = place.isLoadedAgain;
-      made.isBehindBarrier = place.isBehindBarrier;
-      made.asksAgain = place.asksAgain;
-      made.goesOnBehind = place.goesOnBehind;
-      made.function = siteOf(made.site).function;
-      made.text = siteOf(made.site).text;
+      Place described = place;
+      described.site = made.site;
+      described.kind = made.kind;
+      described.order = made.order;
+      described.scope = made.scope;
+      described.bytes = made.bytes;
+      described.guards = known.behind[parent];
+      described.function = siteOf(made.site).function;
+      described.text = siteOf(made.site).text;
+      made = std::move(described);
     }
   }
   return "";
@@ -427,9 +458,10 @@ std::string instrument(llvm::Module &module, Instrumented &result) {
       used->eraseFromParent();
   placeShared(module, result);
   ModuleSlotTracker slots(&module);
-  std::vector<BranchInst *> found = findBranches(module);
-  std::set<BranchInst *> branches(found.begin(), found.end());
-  std::map<const Instruction *, Place> known = describePlaces(module);
+  Known known;
+  for (BranchInst *branch : findBranches(module))
+    known.branches.insert(branch);
+  known.places = describePlaces(module);
   markPaths(module);
   SmallVector<Function *> kernels;
   for (Function &function : module) {
@@ -438,7 +470,7 @@ std::string instrument(llvm::Module &module, Instrumented &result) {
     if (function.getCallingConv() == CallingConv::PTX_Kernel)
       kernels.push_back(&function);
     HookBuilder::places = &result.places;
-    std::string error = onFunction(function, branches, known, slots, result);
+    std::string error = onFunction(function, known, slots, result);
     HookBuilder::places = nullptr;
     if (!error.empty())
       return error;

@@ -10,6 +10,7 @@
 #include "llvm/IR/Module.h"
 
 #include <map>
+#include <set>
 
 namespace llvm {
 class ModuleSlotTracker;
@@ -75,6 +76,17 @@ public:
 
 /// What can be said of instructions only before anything is replaced.
 std::map<const llvm::Instruction *, Place> describePlaces(llvm::Module &module);
+
+/// A branch on the plan's tables alone, and what it leads to one way only
+/// (Tables.cpp).
+struct Guard {
+  llvm::BranchInst *branch;
+  llvm::Value *condition; // of the branch, or a term of it
+  bool isTaken;
+  Asked asked;
+  std::set<const llvm::BasicBlock *> behind;
+};
+void findGuards(llvm::Function &function, std::vector<Guard> &guards);
 
 /// Branches that depend on what other threads do (Branches.cpp).
 std::vector<llvm::BranchInst *> findBranches(llvm::Module &module);

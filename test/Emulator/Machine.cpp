@@ -277,10 +277,7 @@ std::string Machine::reportText() const {
 uint64_t Machine::steps() const { return state->steps; }
 uint64_t Machine::multicasts() const { return state->multicasts; }
 uint64_t Machine::switches() const { return state->switches; }
-const std::map<uint32_t, uint64_t> &Machine::visits() const {
-  return state->visits;
-}
-uint64_t Machine::executed() const { return state->executed; }
+const std::vector<uint8_t> &Machine::marks() const { return state->marks; }
 uint64_t Machine::reached() const { return state->reached; }
 std::vector<Place> Machine::places(const Module *module) {
   return module->places;

@@ -1,12 +1,15 @@
 //===- Mutants.cpp - Every fault of a plan's device code ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan runs in several ways: bulk and small slots, launches back to back, and
-// with all troubles that a kernel can meet, since its waits, its position and
-// its results show in these alone. The right code must pass every way under
-// every seed. A fault is caught where the same run is refused, by a report of
-// the checker or by what it leaves; it is not reached where no run comes to a
-// point at which it differs.
+// The right code runs in all ways, and it is known what each run comes to
+// (Ways.cpp). A fault shows at a place that is come to, with an outcome that it
+// changes; the runs that have that are run again with the fault, the shortest
+// first, until one is refused: by a report of the checker, or by what it
+// leaves. If none is, more seeds are tried of the ways that come there, each of
+// which the right code must pass, too.
+//
+// A fault that is in no run's way cannot show where the code says so itself
+// (whyUnreachable). Else it is an error: a way is missing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,74 +19,154 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <set>
+#include <cctype>
 
 using llvm::outs;
 
 namespace coll::emu {
 
-/// Times the seeds that are asked for.
-constexpr unsigned kManySeeds = 12;
+/// Runs that are tried of a fault, and seeds beyond them for each way.
+constexpr unsigned kMostRuns = 60, kMoreSeeds = 12;
+/// Of a fault that should not show.
+constexpr unsigned kFewRuns = 2;
 
 namespace {
-enum class Verdict { Caught, Equivalent, NotReached, Missed };
+enum class Verdict { Caught, Equivalent, Unreachable, NotReached, Missed };
 struct Judged {
   const MutantPlan *plan;
   Place place;
   FaultKind fault;
   Verdict verdict = Verdict::Missed;
-  bool isExecuted = false;
   std::string how;
+  std::string text() const;
+};
+
+class Judge {
+public:
+  Judge(const MutantPlan &plan, Runs &runs, bool isReach, MutantCounts &counts)
+      : plan(plan), runs(runs), isReach(isReach), counts(counts) {}
+  void judge(Judged &mutant);
+
+private:
+  bool isCaught(Judged &mutant, const Run &run);
+  std::string whyUnreachable(const Judged &mutant) const;
+  const MutantPlan &plan;
+  Runs &runs;
+  const bool isReach;
+  MutantCounts &counts;
 };
 } // namespace
+
+std::string Judged::text() const {
+  return nameOf(fault) + (": " + plan->name) + ": " +
+         (place.isInKernel ? "kernel" : place.function) + ": " + place.text;
+}
 
 /// A report's kind, or what was wrong.
 static std::string kindOf(const std::string &error) {
   return error.substr(0, std::min(error.find(':'), error.size()));
 }
 
-/// Whether the code without a fault passes as well.
-static bool isRightCodeTaken(const Judged &mutant, const Way &way,
-                             unsigned seed) {
-  return runOnDevices(way.call, mutant.plan->code, mutantOptions(seed),
-                      way.expected)
-      .empty();
+/// The mark of runs in which the fault changes something.
+static uint8_t markFor(FaultKind fault) {
+  switch (fault) {
+  case FaultKind::Always:
+    return kNotTaken;
+  case FaultKind::Never:
+    return kTaken;
+  case FaultKind::Alone:
+    return kOverruled;
+  default:
+    return kCame;
+  }
 }
 
-static void judge(Judged &mutant, const std::vector<Way> &ways, unsigned seeds,
-                  MutantCounts &counts) {
-  bool isReached = false;
-  mutant.how = whyEquivalent(mutant.place, mutant.fault);
-  // Rare ways to leave are come to by few seeds; what is come to and should
-  // show gets many.
-  unsigned many = mutant.how.empty() ? kManySeeds : 1;
-  for (unsigned seed = 1; seed <= (isReached ? many : 2) * seeds; ++seed)
-    for (const Way &way : ways) {
-      if (!way.visited.count(mutant.place.site))
-        continue;
-      Options options = mutantOptions(seed);
-      options.fault = {mutant.place.site, mutant.place.kind, mutant.fault};
-      options.maxSteps = 4 * way.steps + 200000; // it never ends
-      RunCounts run;
-      ++counts.seeds;
-      std::string error = runOnDevices(way.call, mutant.plan->code, options,
-                                       way.expected, &run);
-      mutant.isExecuted |= run.executed != 0;
-      isReached |= run.reached != 0;
-      if (error.empty() || !run.reached)
-        continue;
-      if (seed > seeds && !isRightCodeTaken(mutant, way, seed))
-        continue;
+bool Judge::isCaught(Judged &mutant, const Run &run) {
+  Options options = mutantOptions(run.seed);
+  options.fault = {mutant.place.site, mutant.place.kind, mutant.fault};
+  options.maxSteps = 4 * run.steps + 200000; // it never ends
+  RunCounts faulty;
+  ++counts.runs;
+  std::string error = runOnDevices(run.way->call, plan.code, options,
+                                   run.way->expected, &faulty);
+  if (error.empty() || !faulty.reached)
+    return false;
+  mutant.verdict = Verdict::Caught;
+  mutant.how = kindOf(error) + ", " + run.way->name + ", seed " +
+               std::to_string(run.seed);
+  return true;
+}
+
+/// Why the place is never come to, or never with what the fault changes; empty:
+/// it may be.
+std::string Judge::whyUnreachable(const Judged &mutant) const {
+  const Place &place = mutant.place;
+  bool changes =
+      mutant.fault == FaultKind::Alone || mutant.fault == FaultKind::Never;
+  if (place.isAgreed && changes)
+    return "every thread says no in this vote";
+  std::vector<GuardedBy> all = place.guards;
+  for (const GuardedBy &by : place.asks)
+    if (mutant.fault ==
+        (by.isTaken ? FaultKind::Never : FaultKind::Always)) // it changes that
+      all.push_back(by);
+  for (auto &[site, isTaken, asked] : all) {
+    uint8_t wanted = isTaken ? kTaken : kNotTaken, marks = runs.marksOf(site);
+    if (!marks || marks & wanted)
+      continue;
+    if (asked == Asked::Plan)
+      return "the plan's tables never lead here";
+    if (dtypeBytes(plan.call.dtype) % 4 == 0)
+      return "all elements are whole words";
+  }
+  return "";
+}
+
+void Judge::judge(Judged &mutant) {
+  const std::string why = whyEquivalent(mutant.place, mutant.fault);
+  const uint8_t wanted = markFor(mutant.fault);
+  unsigned tried = 0;
+  std::map<const Way *, const Run *> ways; // that come there
+  for (const Run &run : runs.list) {
+    if (!(run.marksOf(mutant.place.site) & wanted))
+      continue;
+    ways.emplace(run.way, &run);
+    if (isReach) {
       mutant.verdict = Verdict::Caught;
-      mutant.how =
-          kindOf(error) + ", " + way.name + ", seed " + std::to_string(seed);
+      mutant.how = "only come to, " + run.way->name + ", seed " +
+                   std::to_string(run.seed);
       return;
     }
-  mutant.verdict = !isReached            ? Verdict::NotReached
-                   : !mutant.how.empty() ? Verdict::Equivalent
-                                         : Verdict::Missed;
-  if (!isReached)
-    mutant.how.clear();
+    if (tried++ < (why.empty() ? kMostRuns : kFewRuns) && isCaught(mutant, run))
+      return;
+  }
+  if (!why.empty() && tried) {
+    mutant.verdict = Verdict::Equivalent;
+    mutant.how = why;
+    return;
+  }
+  for (unsigned more = 1; more <= kMoreSeeds; ++more)
+    for (auto &[way, run] : ways)
+      if (const Run *other = anotherRun(plan, *way, 1000 + more, runs);
+          other && other->marksOf(mutant.place.site) & wanted &&
+          isCaught(mutant, *other))
+        return;
+  mutant.how = tried ? "" : whyUnreachable(mutant);
+  mutant.verdict = tried                ? Verdict::Missed
+                   : mutant.how.empty() ? Verdict::NotReached
+                                        : Verdict::Unreachable;
+}
+
+/// What an instruction says, without the names of its values.
+static std::string withoutNames(const std::string &text) {
+  std::string result;
+  bool isName = false;
+  for (char c : text) {
+    isName = c == '%' || (isName && (std::isalnum(c) || c == '.' || c == '_'));
+    if (!isName || c == '%')
+      result += c;
+  }
+  return result;
 }
 
 /// Faults of one key are the same in all plans: of a function that kernels
@@ -96,81 +179,92 @@ static std::string keyOf(const Judged &mutant, unsigned ordinal,
   if (!place.isInKernel)
     return place.function + "|" + place.text + "|" + key;
   if (!place.isInLoop)
-    return (isFirstKernel ? "kernel|" : "packets|") + std::to_string(ordinal) +
-           "|" + key;
+    return (isFirstKernel ? "kernel|" : "packets|") + withoutNames(place.text) +
+           "|" + std::to_string(ordinal) + "|" + key;
   return mutant.plan->name + "|" + std::to_string(place.site) + "|" + key;
 }
 
-static const char *const kVerdicts[] = {"caught", "equivalent", "not reached",
-                                        "MISSED"};
+/// Which of two plans' verdicts on one fault counts: who comes to it knows more
+/// than who does not, and one that catches it is enough.
+static unsigned rankOf(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Caught:
+    return 4;
+  case Verdict::Equivalent:
+    return 3;
+  case Verdict::Missed:
+    return 2;
+  case Verdict::Unreachable:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+static const char *const kVerdicts[] = {
+    "caught", "equivalent", "cannot be reached", "NOT REACHED", "MISSED"};
 
 std::string MutantCounts::text() const {
-  unsigned numbers[] = {caught, equivalent, notReached, missed};
-  std::string line = std::to_string(total()) + " mutants: ";
-  for (unsigned i = 0; i < 4; ++i)
+  unsigned numbers[] = {caught, equivalent, unreachable, notReached, missed};
+  unsigned total = 0;
+  std::string line;
+  for (unsigned i = 0; i < 5; total += numbers[i++])
     line += (i ? ", " : "") + std::to_string(numbers[i]) + " " + kVerdicts[i];
-  return line;
+  return std::to_string(total) + " mutants: " + line;
 }
 
-static void print(const Judged &mutant, bool hasMany) {
-  outs() << kVerdicts[unsigned(mutant.verdict)] << ": " << nameOf(mutant.fault)
-         << ": ";
-  if (hasMany)
-    outs() << mutant.plan->name << ": ";
-  outs() << (mutant.place.isInKernel ? "kernel" : mutant.place.function) << ": "
-         << mutant.place.text;
-  if (!mutant.how.empty())
-    outs() << " (" << mutant.how << ")";
-  outs() << "\n";
+static void print(const std::vector<Judged> &list, MutantCounts &counts) {
+  for (const Judged &mutant : list) {
+    outs() << kVerdicts[unsigned(mutant.verdict)] << ": " << mutant.text();
+    if (!mutant.how.empty())
+      outs() << " (" << mutant.how << ")";
+    outs() << "\n";
+    unsigned *const numbers[] = {&counts.caught, &counts.equivalent,
+                                 &counts.unreachable, &counts.notReached,
+                                 &counts.missed};
+    ++*numbers[unsigned(mutant.verdict)];
+  }
 }
 
-std::string judgeMutants(const std::vector<MutantPlan> &plans, unsigned seeds,
-                         unsigned every, MutantCounts &counts) {
+std::string judgeMutants(const std::vector<MutantPlan> &plans,
+                         const MutantChoice &choice, MutantCounts &counts) {
   std::vector<Judged> list;
   std::map<std::string, size_t> byKey;
   for (const MutantPlan &plan : plans) {
-    std::vector<Way> ways;
-    if (std::string error = makeWays(plan, seeds, ways); !error.empty())
+    Runs runs;
+    if (std::string error = makeRuns(plan, choice.seeds, runs); !error.empty())
       return error;
-    std::vector<std::string> symbols;
+    counts.runs += runs.count;
+    Judge judge(plan, runs, choice.isReach, counts);
     const DeviceKernels kernels = chooseDeviceKernels(plan.call);
-    for (const coll_device_kernel *kernel : {kernels.slots, kernels.packets})
-      if (kernel)
-        symbols.push_back(kernel->symbol);
-    std::map<std::pair<std::string, PlaceKind>, unsigned> ordinals;
-    for (const Place &place : placesOf(plan.code, symbols)) {
+    std::map<std::tuple<std::string, PlaceKind, std::string>, unsigned>
+        ordinals;
+    for (const Place &place : placesOf(plan, runs)) {
       unsigned ordinal = place.isInKernel && !place.isInLoop
-                             ? ordinals[{place.function, place.kind}]++
+                             ? ordinals[{place.function, place.kind,
+                                         withoutNames(place.text)}]++
                              : 0;
       for (FaultKind fault : faultsOf(place)) {
-        Judged mutant{&plan, place, fault, Verdict::Missed, false, ""};
-        bool isFirst = place.function == symbols.front();
-        std::string key = keyOf(mutant, ordinal, isFirst);
-        if (std::hash<std::string>()(key) % every)
+        Judged mutant{&plan, place, fault, Verdict::Missed, ""};
+        std::string key =
+            keyOf(mutant, ordinal, place.function == kernels.slots->symbol);
+        if (std::hash<std::string>()(key) % choice.every != choice.part ||
+            mutant.text().find(choice.text) == std::string::npos)
           continue; // the same ones of every plan
         auto [known, isNew] = byKey.emplace(key, list.size());
         if (!isNew && list[known->second].verdict <= Verdict::Equivalent)
           continue;
-        judge(mutant, ways, seeds, counts);
+        judge.judge(mutant);
+        if (!runs.error.empty())
+          return runs.error;
         if (isNew)
           list.push_back(mutant);
-        else if (mutant.verdict != Verdict::NotReached)
+        else if (rankOf(mutant.verdict) > rankOf(list[known->second].verdict))
           list[known->second] = mutant;
       }
     }
   }
-  for (const Judged &mutant : list) {
-    // Loops of other plans than the first hold code for what they do not do.
-    if (mutant.verdict == Verdict::NotReached && mutant.place.isInLoop &&
-        mutant.place.isInKernel && mutant.plan != &plans.front() &&
-        !mutant.isExecuted)
-      continue;
-    print(mutant, plans.size() > 1);
-    ++(mutant.verdict == Verdict::Caught       ? counts.caught
-       : mutant.verdict == Verdict::Equivalent ? counts.equivalent
-       : mutant.verdict == Verdict::NotReached ? counts.notReached
-                                               : counts.missed);
-  }
+  print(list, counts);
   return "";
 }
 

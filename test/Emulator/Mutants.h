@@ -7,26 +7,33 @@
 
 namespace coll::emu {
 
-/// A plan whose mutants are judged. Of several the first is whole: whatever
-/// stands in a loop of its kernel must be come to. Loops of the others may hold
-/// code that their plan has no use for.
+/// A plan whose mutants are judged.
 struct MutantPlan {
   std::string name, code; // of the module
   PlanCall call;
 };
 
+/// Which faults are judged.
+struct MutantChoice {
+  unsigned seeds = 1;   // of each way to run a plan, at least
+  unsigned every = 1;   // one of so many ...
+  unsigned part = 0;    // ... this one
+  std::string text;     // whose line holds this
+  bool isReach = false; // only whether they are come to
+};
+
 struct MutantCounts {
-  unsigned caught = 0, equivalent = 0, notReached = 0, missed = 0;
-  unsigned seeds = 0; // all runs of faulty code
-  unsigned total() const { return caught + equivalent + notReached + missed; }
+  unsigned caught = 0, equivalent = 0, unreachable = 0, notReached = 0,
+           missed = 0;
+  unsigned runs = 0; // of right and of faulty code
+  bool isGood() const { return !notReached && !missed; }
   std::string text() const;
 };
 
-/// Judges every fault under so many seeds of each way to run a plan, and prints
-/// the list; or of every so many-th. An error text where the code without a
-/// fault is refused.
-std::string judgeMutants(const std::vector<MutantPlan> &plans, unsigned seeds,
-                         unsigned every, MutantCounts &counts);
+/// Judges the faults and prints the list. An error text where the code without
+/// a fault is refused.
+std::string judgeMutants(const std::vector<MutantPlan> &plans,
+                         const MutantChoice &choice, MutantCounts &counts);
 
 } // namespace coll::emu
 

@@ -81,6 +81,43 @@ static bool isLoadedAgain(const LoadInst &load) {
   return true;
 }
 
+static bool releasesFrom(const BasicBlock &block, BasicBlock::const_iterator at,
+                         SmallPtrSetImpl<const BasicBlock *> &seen);
+
+static bool isRelease(const Instruction &inst) {
+  if (auto *store = dyn_cast<StoreInst>(&inst))
+    return isReleaseOrStronger(store->getOrdering());
+  auto *call = dyn_cast<CallInst>(&inst);
+  const Function *callee = call ? call->getCalledFunction() : nullptr;
+  if (!callee || callee->isDeclaration())
+    return false;
+  SmallPtrSet<const BasicBlock *, 16> seen;
+  const BasicBlock &entry = callee->getEntryBlock();
+  return releasesFrom(entry, entry.begin(), seen);
+}
+
+/// Whether all ways on come to a release before the function's end.
+static bool releasesFrom(const BasicBlock &block, BasicBlock::const_iterator at,
+                         SmallPtrSetImpl<const BasicBlock *> &seen) {
+  if (std::any_of(at, block.end(), isRelease))
+    return true;
+  if (succ_empty(&block))
+    return false;
+  return all_of(successors(&block), [&](const BasicBlock *next) {
+    return !seen.insert(next).second ||
+           releasesFrom(*next, next->begin(), seen);
+  });
+}
+
+/// Of a relaxed load by a function that kernels call.
+static bool isReleasedBehind(const LoadInst &load) {
+  SmallPtrSet<const BasicBlock *, 16> seen;
+  return load.isAtomic() &&
+         load.getFunction()->getCallingConv() != CallingConv::PTX_Kernel &&
+         load.getOrdering() == AtomicOrdering::Monotonic &&
+         releasesFrom(*load.getParent(), std::next(load.getIterator()), seen);
+}
+
 /// A branch on what was loaded from a word, of which one way does no more than
 /// wait for that word, and stand for it: the fault by which it always does so.
 static FaultKind asksAgain(const BranchInst &branch) {
@@ -190,6 +227,31 @@ static bool isBehindBarrier(const Instruction &barrier,
   return true;
 }
 
+/// The kernels that call a function, also by others; a kernel: itself.
+static std::vector<std::string> kernelsOf(const Function &function) {
+  SmallVector<const Function *> list{&function};
+  SmallPtrSet<const Function *, 16> seen{&function};
+  std::vector<std::string> kernels;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i]->getCallingConv() == CallingConv::PTX_Kernel)
+      kernels.push_back(list[i]->getName().str());
+    for (const User *user : list[i]->users())
+      if (auto *call = dyn_cast<CallInst>(user))
+        if (seen.insert(call->getFunction()).second)
+          list.push_back(call->getFunction());
+  }
+  return kernels;
+}
+
+/// A vote of the block in which every thread says no.
+static bool isAgreed(const Instruction &inst) {
+  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  return call &&
+         call->getCalledFunction()->getName().contains(".barrier.cta.red.or") &&
+         match(call->getArgOperand(call->arg_size() - 1),
+               PatternMatch::m_Zero());
+}
+
 /// What can be said of an instruction only before anything is replaced.
 std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
   std::map<const Instruction *, Place> places;
@@ -198,20 +260,29 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
       continue;
     DominatorTree dominators(function);
     LoopInfo loops(dominators);
+    const std::vector<std::string> kernels = kernelsOf(function);
     for (Instruction &inst : instructions(function)) {
       Place &place = places[&inst];
       place.isInKernel = function.getCallingConv() == CallingConv::PTX_Kernel;
       place.isInLoop = loops.getLoopFor(inst.getParent());
+      place.kernels = kernels;
       if (isa<AtomicCmpXchgInst>(inst))
         place.mayFollowWrites = mayFollowWrites(inst);
+      place.isAgreed = isAgreed(inst);
       if (place.isInLoop && isBarrier(inst))
         place.isBehindBarrier = isBehindBarrier(inst, dominators);
       if (auto *branch = dyn_cast<BranchInst>(&inst)) {
         place.asksAgain = asksAgain(*branch);
         place.goesOnBehind = goesOnBehind(*branch);
+        auto *vote = branch->isConditional()
+                         ? dyn_cast<Instruction>(branch->getCondition())
+                         : nullptr;
+        place.isAgreed = vote && isAgreed(*vote);
       }
-      if (auto *load = dyn_cast<LoadInst>(&inst))
+      if (auto *load = dyn_cast<LoadInst>(&inst)) {
         place.isLoadedAgain = isLoadedAgain(*load);
+        place.isReleasedBehind = isReleasedBehind(*load);
+      }
     }
   }
   return places;

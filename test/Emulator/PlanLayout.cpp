@@ -130,7 +130,12 @@ void PlanLayout::buildEnds(uint32_t number) {
       end.small_bytes = call.rings.smallBytes;
       end.k = uint16_t(call.rings.slots);
       end.k_small = uint16_t(call.rings.smallSlots);
-      end.seq = addressOf(memory->alloc(number, sizeof(coll_seq), true));
+      auto *seq = static_cast<coll_seq *>(
+          memory->alloc(number, sizeof(coll_seq), true));
+      seq->next = seq->seen = seq->published = call.firstMessage;
+      seq->small_next = seq->small_seen = seq->small_published =
+          call.firstMessage;
+      end.seq = addressOf(seq);
       byPeer[{peer, tag}] = &end;
     }
     return addressOf(ends);
@@ -152,10 +157,13 @@ void PlanLayout::connect() {
       coll_end *receive = ranks[receiver].receives[{sender, tag}];
       if (!receive)
         continue;
-      send->line = receive->line =
-          addressOf(memory->alloc(receiver, sizeof(coll_ring_line), true));
-      send->credit = receive->credit =
-          addressOf(memory->alloc(sender, sizeof(coll_credit_line), true));
+      auto *line = static_cast<coll_ring_line *>(
+          memory->alloc(receiver, sizeof(coll_ring_line), true));
+      auto *credit = static_cast<coll_credit_line *>(
+          memory->alloc(sender, sizeof(coll_credit_line), true));
+      line->tail = credit->head = credit->small_head = call.firstMessage;
+      send->line = receive->line = addressOf(line);
+      send->credit = receive->credit = addressOf(credit);
       // Nobody reads a slot that nobody wrote.
       send->slots = receive->slots = addressOf(memory->alloc(
           receiver, size_t(rings.slotBytes) * rings.slots, false));

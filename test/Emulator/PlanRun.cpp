@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanRun.h"
+#include "HostCalls.h"
 #include "runtime/core/Isa.h"
 
 #include <atomic>

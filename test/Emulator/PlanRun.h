@@ -17,6 +17,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 namespace coll::emu {
 
@@ -33,9 +34,11 @@ enum class Trouble {
   None,
   Late,     // a rank's launches are ordered by nothing but `entered`
   Overlap,  // two launches of every rank at a time
-  Abort,    // a rank stops somewhere, and the host aborts
+  Abort,    // a rank stops somewhere, and the host aborts; it goes on then
+  Gone,     // the same, and it never goes on
   Deadline, // a rank stops somewhere, and waits have an end
-  Mismatch  // rank 0 calls with another signature
+  Mismatch, // rank 0 calls with another signature
+  Window    // rank 0's buffers lie in a window that nobody else knows
 };
 
 struct PlanCall {
@@ -65,6 +68,11 @@ struct PlanCall {
   bool isInPlace = false;   // ranks whose buffers may share memory
   std::array<int, COLL_MAX_LAUNCH> launchValues{};
   Trouble trouble = Trouble::None;
+  /// Back to back, a rank that stops does so within so many steps of the run;
+  /// else in the last launch.
+  uint64_t stopWithin = 0;
+  /// Messages that each channel has carried before.
+  uint64_t firstMessage = 0;
 };
 
 /// As the runtime chooses them.
@@ -100,9 +108,9 @@ struct PlanPlace {
 
 /// Sums over runs.
 struct RunCounts {
-  uint64_t steps = 0, multicasts = 0, executed = 0,
-           reached = 0;                // as of Machine
-  std::map<uint32_t, uint64_t> visits; // of places, by site, if wanted
+  uint64_t steps = 0, multicasts = 0, reached = 0; // as of Machine
+  std::vector<uint8_t> marks;                      // of one run, if wanted
+  std::set<std::string> kernels;                   // that were launched
   /// Messages in slots, of packets, put; channels whose receiver got, in the
   /// last launch.
   uint64_t slots = 0, packets = 0, puts = 0, gets = 0;
@@ -179,21 +187,6 @@ std::string runOnDevices(const PlanCall &call, const std::string &code,
                          const Options &options,
                          const std::vector<std::string> &expected,
                          RunCounts *counts = nullptr);
-
-/// What host kernels call. Nothing is registered here, so none names a window.
-uint32_t waitOnHost(const coll_inst *inst, uint32_t block, const uint64_t *word,
-                    uint64_t want, uint32_t how, uint64_t progress);
-uint32_t mismatchOnHost(const coll_inst *inst, uint32_t block,
-                        uint64_t progress, uint32_t want, uint32_t have);
-void *windowOnHost(const coll_inst *inst, uint32_t block, const coll_end *end,
-                   uint64_t progress, uint64_t win, uint64_t offset,
-                   uint64_t bytes, uint32_t how);
-uint32_t remoteOnHost(const coll_inst *inst, uint32_t block,
-                      const coll_args *args, const coll_end *end,
-                      uint64_t progress, uint32_t how);
-uint32_t moveOnHost(const coll_inst *inst, uint32_t block, const coll_end *end,
-                    uint64_t progress, uint64_t offset, uint64_t bytes,
-                    void *local, uint64_t messages);
 
 } // namespace coll::emu
 

@@ -215,6 +215,10 @@ void MachineState::step(uint32_t site, bool isStrong) {
 
 void MachineState::idleLoad() { ++idle; }
 
+uint64_t MachineState::idleLimit() const {
+  return options.idleLoads ? options.idleLoads : 4096 + 256 * ready.size();
+}
+
 /// Null: all that could run is stalled.
 Thread *MachineState::pick() {
   if (stalled == kHost)
@@ -233,7 +237,9 @@ Thread *MachineState::pickAny() {
   size_t count = ready.size();
   Thread *thread = ready[draw() % count];
   unsigned strategy = options.seed % 3;
-  if (strategy == 0 || count == 1)
+  // Whoever is late and alone must have come before all others are said to
+  // wait in vain.
+  if (strategy == 0 || count == 1 || idle > idleLimit() / 2)
     return thread;
   auto key = [&](const Thread &t) {
     return strategy == 1 ? uint64_t(t.block->launch->device) : t.block->id;
@@ -296,9 +302,7 @@ bool MachineState::runSome(const std::vector<LaunchId> &until) {
       uint64_t after = options.whileRunning(steps);
       nextHostStep = after ? steps + after : ~uint64_t(0);
     }
-    uint64_t limit =
-        options.idleLoads ? options.idleLoads : 4096 + 256 * ready.size();
-    Thread *thread = ready.empty() || idle > limit ? nullptr : pick();
+    Thread *thread = ready.empty() || idle > idleLimit() ? nullptr : pick();
     if (!thread) {
       if (!options.onIdle || !options.onIdle()) {
         reportDeadlock();

@@ -36,8 +36,8 @@ public:
   std::vector<char *> freeStacks;
   std::vector<std::pair<char *, size_t>> stackChunks;
   uint64_t random = 1, steps = 0, switches = 0, idle = 0, multicasts = 0;
-  uint64_t executed = 0, reached = 0; // the fault's place
-  std::map<uint32_t, uint64_t> visits;
+  uint64_t reached = 0;       // the fault's place
+  std::vector<uint8_t> marks; // by site
   uint64_t nextHostStep = 0;
   int stalled = kHost; // a device whose threads do not run
   uint64_t nextBlock = 1, nextTogether = 1, nextLine = 1;
@@ -54,13 +54,18 @@ public:
   }
   bool draw(unsigned outOf) { return outOf < 2 || draw() % outOf == 0; }
 
+  void mark(uint32_t site, uint8_t what) {
+    if (!options.keepsMarks)
+      return;
+    if (site >= marks.size())
+      marks.resize(site + 256);
+    marks[site] |= what;
+  }
   /// The fault, where this place has it.
   FaultKind faultAt(uint32_t site, PlaceKind place) {
-    if (options.countsVisits)
-      ++visits[site];
+    mark(site, kCame);
     if (site != options.fault.site || place != options.fault.place || !site)
       return FaultKind::None;
-    ++executed;
     if (place != PlaceKind::Branch && options.fault.kind != FaultKind::Alone)
       ++reached;
     return options.fault.kind;
@@ -81,7 +86,8 @@ public:
   void unblock(Thread &thread);
   void step(uint32_t site, bool isStrong); // may yield, may never return
   void idleLoad();
-  [[noreturn]] void leave(); // the current thread never goes on
+  uint64_t idleLimit() const; // of such loads in a row
+  [[noreturn]] void leave();  // the current thread never goes on
   bool isWithin(const std::vector<LaunchId> &until) const;
   void reportDeadlock();
 

@@ -5,28 +5,57 @@
 
 #include "Mutants.h"
 
+#include <deque>
 #include <set>
 
 namespace coll::emu {
 
 struct Way {
-  const char *name;
+  std::string name;
   PlanCall call;
   std::vector<std::string> expected;
-  std::set<uint32_t> visited; // sites
-  uint64_t steps = 0;         // the most of a seed
+};
+
+/// One of the code without a fault.
+struct Run {
+  const Way *way = nullptr;
+  unsigned seed = 0;
+  uint64_t steps = 0;
+  std::vector<uint8_t> marks; // as of Machine
+
+  uint8_t marksOf(uint32_t site) const {
+    return site < marks.size() ? marks[site] : 0;
+  }
+};
+
+struct Runs {
+  std::deque<Way> ways;
+  std::vector<Run> list;      // short ones first
+  std::vector<uint8_t> marks; // of all
+  std::set<std::string> kernels;
+  std::map<std::pair<const Way *, unsigned>, Run> others; // by seed
+  std::string error;  // of a run that is refused
+  unsigned count = 0; // of those that were made, also of those not kept
+
+  uint8_t marksOf(uint32_t site) const {
+    return site < marks.size() ? marks[site] : 0;
+  }
 };
 
 Options mutantOptions(unsigned seed);
 
-/// Runs the code without a fault in every way, under so many seeds; an error
-/// text where it is refused.
-std::string makeWays(const MutantPlan &plan, unsigned seeds,
-                     std::vector<Way> &ways);
+/// Runs the code without a fault in every way: under so many seeds, and as long
+/// as more of them come to something new. An error text where it is refused.
+std::string makeRuns(const MutantPlan &plan, unsigned seeds, Runs &runs);
 
-/// What these kernels come to, and the functions that they call.
-std::vector<Place> placesOf(const std::string &code,
-                            const std::vector<std::string> &kernels);
+/// One more run, made once; null, and an error, if it is refused.
+const Run *anotherRun(const MutantPlan &plan, const Way &way, unsigned seed,
+                      Runs &runs);
+
+/// What launches of the plan come to: of the kernels that they take, and of the
+/// functions that these call. Of a plan with a period, which is run for flags
+/// that come again, the functions alone.
+std::vector<Place> placesOf(const MutantPlan &plan, const Runs &runs);
 
 } // namespace coll::emu
 

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostCalls.h"
 #include "Module.h"
 #include "Mutants.h"
 #include "test/Unit/Score.h"
@@ -85,6 +86,10 @@ static cl::opt<unsigned>
 static cl::opt<size_t> otherElements("other-count",
                                      cl::desc("elements of the others"),
                                      cl::cat(category));
+static cl::opt<unsigned>
+    firstMessage("first-message",
+                 cl::desc("messages that each channel has carried before"),
+                 cl::cat(category));
 static cl::opt<bool> tornLines("torn-lines",
                                cl::desc("words of a line come in any order"),
                                cl::cat(category));
@@ -96,8 +101,17 @@ static cl::opt<std::string>
 static cl::opt<unsigned> mutantSeeds("mutant-seeds", cl::init(4),
                                      cl::cat(category));
 static cl::opt<unsigned> mutantSample("mutant-sample", cl::init(1),
-                                      cl::desc("judge every so many-th"),
+                                      cl::desc("judge one in so many"),
                                       cl::cat(category));
+static cl::opt<unsigned> mutantPart("mutant-part", cl::init(0),
+                                    cl::desc("which of those"),
+                                    cl::cat(category));
+static cl::opt<bool> mutantReach("mutant-reach",
+                                 cl::desc("only tell whether they are come to"),
+                                 cl::cat(category));
+static cl::opt<std::string>
+    mutantText("mutant-text", cl::desc("judge those whose line holds this"),
+               cl::cat(category));
 static cl::opt<std::string> scoreName("score", cl::cat(category));
 
 static const std::pair<const char *, coll_dtype> kDtypeNames[] = {
@@ -256,6 +270,7 @@ static PlanCall callOf(const coll_plan &plan) {
   call.isBackToBack = isBackToBack;
   call.isInPlace = isInPlace;
   copy(launchValues, call.launchValues.begin());
+  call.firstMessage = firstMessage;
   for (auto &[name, op] : kOpNames)
     if (opName == name)
       call.op = op;
@@ -271,16 +286,18 @@ static PlanCall callOf(const coll_plan &plan) {
 
 static int runMutants(const std::vector<MutantPlan> &plans) {
   MutantCounts counts;
-  if (std::string error =
-          judgeMutants(plans, mutantSeeds, mutantSample, counts);
+  if (std::string error = judgeMutants(
+          plans,
+          {mutantSeeds, mutantSample, mutantPart, mutantText, mutantReach},
+          counts);
       !error.empty())
     return fail(error);
   outs() << counts.text() << "\n";
-  errs() << counts.seeds << " runs\n";
+  errs() << counts.runs << " runs\n";
   outs().flush();
   if (!scoreName.empty())
     test::reportScore(scoreName, counts.text());
-  return counts.missed != 0;
+  return !counts.isGood();
 }
 
 /// The host's bits. In place they are those out of place, unless results are
@@ -365,12 +382,15 @@ static int runSeeds(const MutantPlan &plan) {
   return 0;
 }
 
-/// Several plans of the object, separated by commas.
+/// Several plans of the object, separated by commas, each with a count and a
+/// period of its own if it says so: NAME:COUNT:PERIOD.
 static int runAll(orc::LLJIT &jit) {
   std::vector<MutantPlan> plans;
   SmallVector<StringRef> names;
   StringRef(planName).split(names, ',');
-  for (StringRef name : names) {
+  for (StringRef which : names) {
+    auto [name, numbers] = which.split(':');
+    auto [count, everyLaunch] = numbers.split(':');
     auto address = jit.lookup((name + "_plan").str());
     if (!address)
       return fail(toString(address.takeError()));
@@ -378,6 +398,10 @@ static int runAll(orc::LLJIT &jit) {
     plan.name = name.str();
     const auto *found = address->toPtr<const coll_plan *>();
     plan.call = callOf(*found);
+    if ((!count.empty() && count.getAsInteger(10, plan.call.count)) ||
+        (!everyLaunch.empty() &&
+         everyLaunch.getAsInteger(10, plan.call.period)))
+      return fail("no numbers: '" + numbers + "'");
     plan.code = bitcodeOf(*found);
     if (plan.code.empty())
       return fail("the plan has no bitcode: compile it with --embed-bitcode");
@@ -414,6 +438,8 @@ static std::string checkOptions() {
   if (seeds == 0 || launches == 0 || mutantSeeds == 0 || mutantSample == 0)
     return "--seeds, --launches, --mutant-seeds and --mutant-sample are at "
            "least 1";
+  if (mutantPart >= mutantSample)
+    return "--mutant-part is below --mutant-sample";
   if (!isDepth(slots, COLL_MAX_SLOTS))
     return "--slots is a power of two, " + std::to_string(COLL_MAX_SLOTS) +
            " at most";
