@@ -17,8 +17,9 @@
 //            better by 7 %: a peer that comes late makes any launch long
 //
 // Every rank decides alone, about its own stores. But what they cost shows at
-// the receiver: so trials begin by the number of launches, which is the same on
-// all ranks.
+// the receiver: so trials have places in the sequence of launches, which is the
+// same on all ranks. A period begins with a trial and room for a second one,
+// whether that is used or not, and the first one's whole length or not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,11 +30,15 @@
 
 namespace coll {
 
+/// Launches that meet their memory.
+static constexpr uint32_t firstTrial = 2;
+
 StreamTrials::StreamTrials(bool prior, Clock clock) : clock(clock) {
-  constexpr uint32_t firstPause = 2; // launches that meet their memory
-  for (Kind &kind : kinds) {
-    kind.streams = prior;
-    kind.pause = firstPause;
+  for (uint32_t number = 0; number != numKinds; ++number) {
+    const uint64_t leastBytes = uint64_t(1) << number >> 1;
+    kinds[number].streams = prior;
+    kinds[number].run = runOf(leastBytes);
+    kinds[number].period = periodOf(leastBytes);
   }
 }
 
@@ -43,7 +48,7 @@ uint32_t StreamTrials::runOf(uint64_t messageBytes) {
       bytes / std::max<uint64_t>(messageBytes, 1), 1, most));
 }
 
-uint32_t StreamTrials::pauseOf(uint64_t messageBytes) {
+uint32_t StreamTrials::periodOf(uint64_t messageBytes) {
   // Two runs are not the better way: 2 %, less of short messages.
   constexpr uint32_t runs = 128;
   return runs * runOf(messageBytes);
@@ -52,13 +57,12 @@ uint32_t StreamTrials::pauseOf(uint64_t messageBytes) {
 bool StreamTrials::begin(uint64_t messageBytes) {
   const auto number = uint32_t(std::bit_width(messageBytes));
   Kind &kind = *(current = &kinds[std::min(number, numKinds - 1)]);
+  const uint32_t phase = kind.phase;
+  kind.phase = phase + 1 == kind.period ? 0 : phase + 1;
   if (kind.step == 0) {
-    if (kind.pause != 0) {
-      --kind.pause;
+    const uint32_t secondTrial = firstTrial + numRuns * kind.run;
+    if (phase != firstTrial && !(kind.isDoubted && phase == secondTrial))
       return kind.streams;
-    }
-    kind.run = runOf(messageBytes);
-    kind.nextPause = pauseOf(messageBytes);
     kind.best[0] = kind.best[1] = UINT64_MAX;
   }
   if (isTimed(kind))
@@ -89,7 +93,6 @@ void StreamTrials::finish(Kind &kind) {
   constexpr uint64_t percent = 93;
   const bool isBetter = kind.best[1] / percent < kind.best[0] / 100;
   kind.step = 0;
-  kind.pause = isBetter && !kind.isDoubted ? 0 : kind.nextPause;
   kind.streams ^= isBetter && kind.isDoubted;
   kind.isDoubted = isBetter && !kind.isDoubted;
 }

@@ -1,5 +1,4 @@
-//===- StreamTrials.h - Stores past the caches, as launches show -*- C++
-//-*-===//
+//===- StreamTrials.h - Stores as launches show them best -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef COLL_RUNTIME_CORE_STREAMTRIALS_H
 #define COLL_RUNTIME_CORE_STREAMTRIALS_H
@@ -12,8 +11,8 @@
 namespace coll {
 
 /// Whether a member's launches store past the caches into bulk slots, by the
-/// size of their messages. Each rank's own affair, but ranks count their
-/// launches alike, so that their trials meet.
+/// size of their messages. Each rank's own affair, but all begin a trial at the
+/// same launches, whatever the former ones have shown.
 class StreamTrials {
 public:
   using Clock = uint64_t (*)(); ///< ns
@@ -28,8 +27,8 @@ public:
       endStep();
   }
 
-  /// Launches from one trial to the next.
-  static uint32_t pauseOf(uint64_t messageBytes);
+  /// Launches from the begin of one trial to that of the next.
+  static uint32_t periodOf(uint64_t messageBytes);
   /// A trial is runs of so many launches with the same stores: as now, the
   /// other way, and both once more.
   static uint32_t runOf(uint64_t messageBytes);
@@ -39,12 +38,12 @@ private:
   /// Messages of one order of magnitude.
   struct Kind {
     bool streams = false;
-    bool isDoubted = false; ///< by one trial; another has to agree
-    uint32_t pause = 0;     ///< launches until the next trial
-    uint32_t step = 0;      ///< launches of the trial begun; 0: there is none
-    uint32_t run = 1, nextPause = 0; ///< of this trial
-    uint64_t spent = 0;              ///< ns, in this run
-    uint64_t best[2] = {};           ///< ns of a run: as now, the other way
+    bool isDoubted = false;       ///< by one trial; another has to agree
+    uint32_t run = 1, period = 1; ///< in launches
+    uint32_t phase = 0;           ///< launches since this period began
+    uint32_t step = 0;     ///< launches of the trial begun; 0: there is none
+    uint64_t spent = 0;    ///< ns, in this run
+    uint64_t best[2] = {}; ///< ns of a run: as now, the other way
   };
   /// The second half of a run is.
   static bool isTimed(const Kind &kind) {

@@ -31,7 +31,8 @@ ShmRingLayout::ShmRingLayout(const RingSizes &sizes, uint32_t places) {
 }
 
 /// As many as lie in 2 MiB, twice a usual second cache; of many ranks in
-/// less, so that all rings of a tag have 32 MiB together.
+/// less, so that all rings of a tag have 32 MiB together, if the slots alone
+/// have no more.
 static uint32_t placesFor(const RingSizes &sizes, int ranks) {
   constexpr uint64_t ringBytes = 2 << 20, allBytes = 32 << 20;
   uint64_t rings = std::max<uint64_t>(uint64_t(ranks) * uint64_t(ranks - 1), 1);
