@@ -155,8 +155,8 @@ TEST(DeviceAccess, RefusesWeakAccessesOfEveryWord) {
   for (auto [file, name] : {std::pair("packets.coll", "ringed"),
                             std::pair("packets.coll", "tokens"),
                             std::pair("direct.coll", "shift_and_spread")})
-    words.merge(
-        refusedOf(std::string(COLL_EMULATOR_INPUTS) + "/" + file, name, count));
+    words.merge(refusedOf((llvm::Twine(COLL_EMULATOR_INPUTS "/") + file).str(),
+                          name, count));
   for (const char *word :
        {"coll_ring_line.tail", "coll_ring_line.dtail", "coll_ring_line.avail",
         "coll_ring_line.cleaned", "coll_credit_line.head",
@@ -250,9 +250,11 @@ TEST(DeviceAccess, KnowsPayloadAndItsStrength) {
   const char *slot = "%slotsAt = getelementptr i8, ptr %end, i64 16\n"
                      "%slots = load ptr, ptr %slotsAt\n"
                      "%p = getelementptr i8, ptr %slots, i64 %i\n";
-  EXPECT_EQ(saidOf(std::string(slot) + "%v = load <4 x i32>, ptr %p"), "");
-  EXPECT_EQ(saidOf(std::string(slot) +
-                   "store atomic i64 0, ptr %p monotonic, align 8"),
+  auto saidOfAccess = [slot](const char *access) {
+    return saidOf((llvm::Twine(slot) + access).str());
+  };
+  EXPECT_EQ(saidOfAccess("%v = load <4 x i32>, ptr %p"), "");
+  EXPECT_EQ(saidOfAccess("store atomic i64 0, ptr %p monotonic, align 8"),
             "a strong store (monotonic) of payload");
 }
 
