@@ -247,14 +247,11 @@ TEST(DeviceAccess, RefusesOtherWidthsAndTables) {
 }
 
 TEST(DeviceAccess, KnowsPayloadAndItsStrength) {
-  const char *slot = "%slotsAt = getelementptr i8, ptr %end, i64 16\n"
-                     "%slots = load ptr, ptr %slotsAt\n"
-                     "%p = getelementptr i8, ptr %slots, i64 %i\n";
-  auto saidOfAccess = [slot](const char *access) {
-    return saidOf((llvm::Twine(slot) + access).str());
-  };
-  EXPECT_EQ(saidOfAccess("%v = load <4 x i32>, ptr %p"), "");
-  EXPECT_EQ(saidOfAccess("store atomic i64 0, ptr %p monotonic, align 8"),
+  const std::string slot = "%slotsAt = getelementptr i8, ptr %end, i64 16\n"
+                           "%slots = load ptr, ptr %slotsAt\n"
+                           "%p = getelementptr i8, ptr %slots, i64 %i\n";
+  EXPECT_EQ(saidOf(slot + "%v = load <4 x i32>, ptr %p"), "");
+  EXPECT_EQ(saidOf(slot + "store atomic i64 0, ptr %p monotonic, align 8"),
             "a strong store (monotonic) of payload");
 }
 
