@@ -39,17 +39,13 @@ static std::string whyFloat(const StepShape &shape,
 }
 
 static FloatStep findFloatStep(const ProgramSet &programs) {
-  for (const ProgramMember &member : programs.members)
-    for (const RankProgram &program : member.outOfPlace)
-      for (const BlockProgram &block : program.blocks)
-        for (const Step &step : block.steps) {
-          StepShape shape = shapeOf(step, program.ports.data() + step.firstPort,
-                                    programs.exprs[step.expr], member.buffers,
-                                    programs.sizes[step.size].isToken());
-          if (shape.needsFloat())
-            return {step.site, whyFloat(shape, programs.functions)};
-        }
-  return {};
+  FloatStep found;
+  anyStep(programs, [&](const Step &step, const StepShape &shape) {
+    if (shape.needsFloat())
+      found = {step.site, whyFloat(shape, programs.functions)};
+    return shape.needsFloat();
+  });
+  return found;
 }
 
 bool coll::fitDtypes(Session &session, const Plan &plan, bool mayLeaveOut,

@@ -292,19 +292,24 @@ bool hasBlocks(const ShapeTable &shapes) {
                       [](const StepShape &s) { return s.hasBlocks(); });
 }
 
-bool hasMultimemSteps(const ProgramSet &programs) {
+bool anyStep(const ProgramSet &programs,
+             llvm::function_ref<bool(const Step &, const StepShape &)> is) {
   for (const ProgramMember &member : programs.members)
     for (const RankProgram &program : member.outOfPlace)
       for (const BlockProgram &block : program.blocks)
-        for (const Step &step : block.steps) {
-          StepShape shape = shapeOf(step, program.ports.data() + step.firstPort,
-                                    programs.exprs[step.expr], member.buffers,
-                                    programs.sizes[step.size].isToken(),
-                                    &program, programs.numRanks());
-          if (shape.gathers || shape.spreads)
+        for (const Step &step : block.steps)
+          if (is(step, shapeOf(step, program.ports.data() + step.firstPort,
+                               programs.exprs[step.expr], member.buffers,
+                               programs.sizes[step.size].isToken(), &program,
+                               programs.numRanks())))
             return true;
-        }
   return false;
+}
+
+bool hasMultimemSteps(const ProgramSet &programs) {
+  return anyStep(programs, [](const Step &, const StepShape &shape) {
+    return shape.gathers || shape.spreads;
+  });
 }
 
 uint32_t ShapeTable::idOf(const StepShape &shape) {

@@ -13,6 +13,7 @@
 
 #include "lib/Analysis/Program.h"
 #include "lib/Lowering/Formats.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <map>
 
@@ -89,6 +90,10 @@ constexpr unsigned kMaxUnrolledSinks = 4, kMaxUnrolledSources = 2,
 StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
                   const std::vector<Buffer> &buffers, bool token,
                   const RankProgram *program = nullptr, uint32_t numRanks = 0);
+/// Whether `is` holds of a step of the programs, asked in their order up to
+/// there.
+bool anyStep(const ProgramSet &programs,
+             llvm::function_ref<bool(const Step &, const StepShape &)> is);
 /// Some step of the programs is for multimem instructions.
 bool hasMultimemSteps(const ProgramSet &programs);
 

@@ -23,19 +23,13 @@ struct Steps {
 
 static Steps stepsOf(const ProgramSet &programs) {
   Steps all;
-  for (const ProgramMember &member : programs.members)
-    for (const RankProgram &program : member.outOfPlace)
-      for (const BlockProgram &block : program.blocks)
-        for (const Step &step : block.steps) {
-          StepShape shape = shapeOf(step, program.ports.data() + step.firstPort,
-                                    programs.exprs[step.expr], member.buffers,
-                                    programs.sizes[step.size].isToken(),
-                                    &program, programs.numRanks());
-          all.hasChannel |= shape.hasChannel();
-          all.hasBlocks |= shape.hasBlocks();
-          all.gathers |= shape.gathers && shape.type == ElemType::T;
-          all.spreads |= shape.spreads;
-        }
+  anyStep(programs, [&](const Step &, const StepShape &shape) {
+    all.hasChannel |= shape.hasChannel();
+    all.hasBlocks |= shape.hasBlocks();
+    all.gathers |= shape.gathers && shape.type == ElemType::T;
+    all.spreads |= shape.spreads;
+    return false;
+  });
   return all;
 }
 

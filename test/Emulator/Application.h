@@ -6,10 +6,11 @@
 namespace coll::emu {
 
 /// What an application does with its buffers behind a launch: reads results and
-/// writes inputs. Bytes stay what they are, or grow by 1.
+/// writes inputs. Bytes grow by %growth, or stay what they are.
 inline const char *const applicationCode = R"(
 target triple = "nvptx64-nvidia-cuda"
-define ptx_kernel void @application(ptr addrspace(1) %buffer, i64 %bytes) {
+define ptx_kernel void @application(ptr addrspace(1) %buffer, i64 %bytes,
+                                     i8 %growth) {
   br label %head
 head:
   %at = phi i64 [ 0, %0 ], [ %next, %body ]
@@ -18,23 +19,8 @@ head:
 body:
   %address = getelementptr i8, ptr addrspace(1) %buffer, i64 %at
   %value = load i8, ptr addrspace(1) %address
-  store i8 %value, ptr addrspace(1) %address
-  %next = add i64 %at, 1
-  br label %head
-done:
-  ret void
-}
-define ptx_kernel void @change(ptr addrspace(1) %buffer, i64 %bytes) {
-  br label %head
-head:
-  %at = phi i64 [ 0, %0 ], [ %next, %body ]
-  %some = icmp ult i64 %at, %bytes
-  br i1 %some, label %body, label %done
-body:
-  %address = getelementptr i8, ptr addrspace(1) %buffer, i64 %at
-  %value = load i8, ptr addrspace(1) %address
-  %more = add i8 %value, 1
-  store i8 %more, ptr addrspace(1) %address
+  %new = add i8 %value, %growth
+  store i8 %new, ptr addrspace(1) %address
   %next = add i64 %at, 1
   br label %head
 done:

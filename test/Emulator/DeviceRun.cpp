@@ -183,16 +183,16 @@ void DeviceRun::hideWindows(coll_args &args) {
 void DeviceRun::useBuffers() {
   for (uint32_t number = 0; number < call.ranks; ++number) {
     const PlanRank &rank = layout.ranks[number];
-    auto use = [&](const char *how, void *buffer, size_t bytes) {
-      void *params[] = {&buffer, &bytes};
+    auto use = [&](void *buffer, size_t bytes, uint8_t growth) {
+      void *params[] = {&buffer, &bytes, &growth};
       if (buffer && error.empty())
-        machine.launch(int(number), number, application, how, {}, {}, params, 0,
-                       error);
+        machine.launch(int(number), number, application, "application", {}, {},
+                       params, 0, error);
     };
     for (size_t i = 0; i < rank.in.size(); ++i)
-      use(call.period ? "change" : "application", rank.in[i], rank.inBytes[i]);
+      use(rank.in[i], rank.inBytes[i], call.period ? 1 : 0);
     for (size_t i = 0; i < rank.out.size(); ++i)
-      use("application", rank.out[i], rank.outBytes[i]);
+      use(rank.out[i], rank.outBytes[i], 0);
   }
 }
 
@@ -216,7 +216,8 @@ void DeviceRun::shareNotes(unsigned launch, bool isBehind) {
     for (uint32_t other = 0; other < call.ranks && error.empty(); ++other) {
       void *note = notes[other] + launch % 2 * stride;
       uint64_t bytes = 4;
-      void *params[] = {&note, &bytes};
+      uint8_t growth = 0;
+      void *params[] = {&note, &bytes, &growth};
       if (isBehind || other == rank)
         machine.launch(int(rank), rank, application,
                        isBehind ? "read" : "application", {}, {}, params, 0,
