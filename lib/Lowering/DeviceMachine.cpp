@@ -221,7 +221,7 @@ public:
                            shape.threads);
   }
   Value sizes(Builder &b, Value args) const override;
-  Value enter(Builder &b, Value inst, Value block, Block *leave,
+  Value enter(Builder &b, Value args, Value inst, Value block, Block *leave,
               llvm::function_ref<void()> open) const override;
   void exit(Builder &b, Value inst, Value block, Value rounds) const override;
   bool signalsWithinDevice() const override { return true; }
@@ -316,7 +316,8 @@ Value DeviceMachine::sizes(Builder &b, Value args) const {
 
 /// Refuses to run beside another launch of the same plan: their sequence
 /// numbers are the same words.
-Value DeviceMachine::enter(Builder &b, Value inst, Value block, Block *leave,
+Value DeviceMachine::enter(Builder &b, Value args, Value inst, Value block,
+                           Block *leave,
                            llvm::function_ref<void()> open) const {
   Value line = signalOf(b, inst, block);
   Section section = beginOne(b, leave);
@@ -333,6 +334,9 @@ Value DeviceMachine::enter(Builder &b, Value inst, Value block, Block *leave,
              Ordering::monotonic);
   b.branch(section.leave);
   b.startBlock(alone);
+  Value launch = b.lshr(b.field(b.i32(), args, offsetof(coll_args, flags)),
+                        b.cst(COLL_ARGS_LAUNCH_SHIFT, b.i32()));
+  b.setField(launch, line, offsetof(coll_device_signal, launch));
   open();
   endOne(b, section, leave);
   return b.field(b.i64(), line, offsetof(coll_device_signal, rounds));

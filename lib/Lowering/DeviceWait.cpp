@@ -40,6 +40,7 @@ class WaitEmitter {
 public:
   WaitEmitter(ModuleOp module, Primitives &p)
       : b(module.getContext()), module(module), p(p) {}
+  void showLaunch();
   void wait();
   void mismatch();
   void badWindow();
@@ -47,6 +48,9 @@ public:
 private:
   Value holds(Value value, Value want, Value how);
   void giveUp(Value report, uint32_t why);
+  void callShowLaunch(Value inst, Value block) {
+    func::CallOp::create(b, p.showLaunch, ValueRange{inst, block});
+  }
   Builder b;
   ModuleOp module;
   Primitives &p;
@@ -62,6 +66,24 @@ Value WaitEmitter::holds(Value value, Value want, Value how) {
 void WaitEmitter::giveUp(Value report, uint32_t why) {
   show(b, report, offsetof(coll_block, result), b.cst(why, b.i32()));
   func::ReturnOp::create(b, ValueRange{b.cst(1, b.i32())});
+}
+
+/// Its number, and how many launches of this plan there have been: no host runs
+/// when a graph is replayed.
+void WaitEmitter::showLaunch() {
+  p.showLaunch =
+      beginFunction(b, module, "coll_show_launch", {b.ptr(), b.i32()}, {});
+  Value inst = p.showLaunch.getArgument(0), block = p.showLaunch.getArgument(1);
+  Value report = reportOf(b, inst, block);
+  Value signal =
+      b.at(b.pointerField(inst, offsetof(coll_inst, signals)),
+           b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_device_signal))));
+  show(b, report, offsetof(coll_block, launch),
+       b.field32(signal, offsetof(coll_device_signal, launch)));
+  show(b, report, offsetof(coll_block, runs),
+       b.add(b.field(b.i64(), signal, offsetof(coll_device_signal, launches)),
+             b.cst(1)));
+  func::ReturnOp::create(b);
 }
 
 void WaitEmitter::wait() {
@@ -97,6 +119,7 @@ void WaitEmitter::wait() {
   b.startBlock(look);
   b.branchIf(b.eq(look->getArgument(0), spins), first, check);
   b.startBlock(first);
+  callShowLaunch(inst, arguments[1]);
   show(b, report, offsetof(coll_block, progress), progress);
   show(b, report, offsetof(coll_block, wait_since), start);
   show(b, report, offsetof(coll_block, want), want);
@@ -135,6 +158,7 @@ void WaitEmitter::mismatch() {
                              {ptr, i32, i64, i32, i32}, {i32});
   auto arguments = p.mismatch.getArguments();
   Value report = reportOf(b, arguments[0], arguments[1]);
+  callShowLaunch(arguments[0], arguments[1]);
   show(b, report, offsetof(coll_block, progress), arguments[2]);
   show(b, report, offsetof(coll_block, want), b.zext(arguments[3], i64));
   show(b, report, offsetof(coll_block, have), b.zext(arguments[4], i64));
@@ -147,6 +171,7 @@ void WaitEmitter::badWindow() {
                               {ptr, i32, i64, i64}, {i32});
   auto arguments = p.badWindow.getArguments();
   Value report = reportOf(b, arguments[0], arguments[1]);
+  callShowLaunch(arguments[0], arguments[1]);
   show(b, report, offsetof(coll_block, progress), arguments[2]);
   show(b, report, offsetof(coll_block, have), arguments[3]);
   giveUp(report, COLL_SYSTEM);
@@ -154,6 +179,7 @@ void WaitEmitter::badWindow() {
 
 void addDeviceWaits(ModuleOp module, Primitives &p) {
   WaitEmitter emitter(module, p);
+  emitter.showLaunch();
   emitter.wait();
   emitter.mismatch();
   emitter.badWindow();

@@ -78,7 +78,7 @@ public:
   Value sizes(Builder &b, Value args) const override {
     return b.pointerField(args, offsetof(coll_args, sizes));
   }
-  Value enter(Builder &b, Value, Value, Block *,
+  Value enter(Builder &b, Value, Value, Value, Block *,
               llvm::function_ref<void()> open) const override {
     open();
     return b.cst(0);

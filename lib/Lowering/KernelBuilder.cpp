@@ -153,7 +153,7 @@ void KernelEmitter::rounds(ArrayRef<func::FuncOp> steps) {
   Block *stepHead = b.newBlock({b.i64(), b.ptr()}), *stepBody = b.newBlock(),
         *stepDone = b.newBlock(), *roundDone = b.newBlock(),
         *end = b.newBlock();
-  firstRound = machine.enter(b, inst, block, leave, [&] {
+  firstRound = machine.enter(b, args, inst, block, leave, [&] {
     if (mayGoDirect)
       openDirect();
   });

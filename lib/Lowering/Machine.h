@@ -91,7 +91,8 @@ public:
   virtual Value sizes(Builder &b, Value args) const = 0;
   /// Enters the kernel; the number that its first round has. `open` emits what
   /// one thread does before any other thread goes on.
-  virtual Value enter(Builder &b, Value inst, Value block, mlir::Block *leave,
+  virtual Value enter(Builder &b, Value args, Value inst, Value block,
+                      mlir::Block *leave,
                       llvm::function_ref<void()> open) const = 0;
   /// Before the kernel returns, all being well. Thread 0's, in a section.
   virtual void exit(Builder &b, Value inst, Value block,

@@ -163,6 +163,7 @@ void PacketBuilder::tell() {
   Value state = b.select(b.eq(result, b.cst(COLL_TIMEOUT, i32)), b.cst(waits),
                          b.cst(uint64_t(COLL_STATE_IDLE) << 60));
   Value peer = b.lshr(why, b.cst(32));
+  func::CallOp::create(b, p.showLaunch, ValueRange{arguments[0], arguments[1]});
   show(report, offsetof(coll_block, progress),
        b.or_(b.or_(arguments[2], peer), state));
   show(report, offsetof(coll_block, want), b.and_(both, b.cst(UINT32_MAX)));
@@ -219,6 +220,7 @@ void PacketBuilder::wait() {
   Value teller = compareExchange(kTellerCell, me);
   b.branchIf(b.or_(b.eq(teller, b.cst(0)), b.eq(teller, me)), mine, check);
   b.startBlock(mine);
+  func::CallOp::create(b, p.showLaunch, ValueRange{inst, arguments[1]});
   show(report, offsetof(coll_block, progress), position);
   show(report, offsetof(coll_block, wait_since), start);
   show(report, offsetof(coll_block, want), want);

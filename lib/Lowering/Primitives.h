@@ -105,6 +105,9 @@ struct Primitives {
 
   /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch;
+  /// A device's own: (inst, block: i32): which launch it is that waits or
+  /// leaves.
+  mlir::func::FuncOp showLaunch;
   /// A device's own: (inst, block: i32, progress: i64, win: i64) -> i32.
   mlir::func::FuncOp badWindow;
   /// Of a host alone, where the kernel moves what is mapped nowhere.

@@ -13,6 +13,19 @@
 
 namespace coll::emu {
 
+/// Whether a block says in which launch it waits, or which it has left.
+bool DeviceRun::tellsLaunch(uint32_t rank, uint32_t block) const {
+  const coll_block &line = lines(rank)[block];
+  const auto &signal = reinterpret_cast<const coll_device_signal *>(
+      layout.ranks[rank].inst->signals)[block];
+  // A launch that has met another says nothing of itself.
+  if (line.result == COLL_OVERLAP)
+    return true;
+  // All launches before this one have ended well.
+  return line.runs == signal.launches + 1 && line.launch == line.runs &&
+         (call.isBackToBack || line.launch == begun);
+}
+
 /// Every block that is still in its launch waits now: it must say so.
 std::string DeviceRun::checkPositions() {
   for (uint32_t rank = 0; rank < call.ranks; ++rank) {
@@ -31,6 +44,8 @@ std::string DeviceRun::checkPositions() {
                           std::to_string(rank) + " that waits";
       if (!isChannel && state != COLL_STATE_WAIT_BLOCK)
         return "wrong position: state " + std::to_string(state) + where;
+      if (!tellsLaunch(rank, b))
+        return "wrong position: of another launch" + where;
       // Behind a launch channels' counts are not 0; a small slot
       // may be new. Packets have a sequence number in the high bits.
       bool mayBeNew =
@@ -92,6 +107,8 @@ std::string DeviceRun::checkEnd() {
         continue;
       if (line.result == COLL_TIMEOUT && !isWaiting)
         return "wrong position: state " + std::to_string(state) + where;
+      if (!tellsLaunch(rank, b))
+        return "wrong result: of another launch" + where;
       if (allowed == results.end() || line.result != allowed->second)
         return "wrong result " + std::to_string(line.result) + where;
       isFound = true;

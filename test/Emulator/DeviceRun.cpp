@@ -74,8 +74,8 @@ bool DeviceRun::hasResult() {
   for (uint32_t rank = 0; rank < call.ranks; ++rank)
     for (uint32_t b = 0; b < layout.ranks[rank].inst->nblocks; ++b) {
       coll_block &line = lines(rank)[b];
-      for (uint64_t *word :
-           {&line.progress, &line.wait_since, &line.want, &line.have})
+      for (uint64_t *word : {&line.progress, &line.launch, &line.wait_since,
+                             &line.want, &line.have, &line.runs})
         machine.hostLoads(word, 8);
       found |= machine.hostLoads(&line.result, 4) != 0;
     }

@@ -30,6 +30,7 @@ private:
   bool areOthersDone() const;
   bool hasResult();
   std::string checkPositions();
+  bool tellsLaunch(uint32_t rank, uint32_t block) const;
   bool tellsSignatures(uint32_t rank, const coll_block &line) const;
   void hideWindows(coll_args &args);
   std::string checkEnd();

@@ -197,6 +197,7 @@ void PlanLayout::showMulticast() {
 }
 
 std::string PlanLayout::fillArguments(unsigned launch) {
+  number = launch + 1;
   for (PlanRank &rank : ranks)
     if (std::string error = fillArguments(rank, call.countOf(launch));
         !error.empty())

@@ -209,16 +209,18 @@ void PlanLayout::countMessages(RunCounts &counts) const {
   }
 }
 
-std::vector<char> PlanLayout::arguments(uint32_t number, size_t bytes) const {
-  coll_args &args = ranks[number].arguments->args();
+std::vector<char> PlanLayout::arguments(uint32_t rank, size_t bytes) const {
+  coll_args &args = ranks[rank].arguments->args();
   size_t head = sizeof(coll_args) + sizeof(coll_buf) * args.nbufs;
   std::vector<char> value(std::max(bytes, head));
   memcpy(value.data(), &args, head);
   auto *copy = reinterpret_cast<coll_args *>(value.data());
+  if (isDevice)
+    copy->flags |= number << COLL_ARGS_LAUNCH_SHIFT;
   for (uint32_t b = 0; isDevice && b < args.nbufs; ++b)
     if (uint64_t &displ = copy->bufs[b].displ) {
       size_t tableBytes = sizeof(uint64_t) * table->bufs[b].parts;
-      void *made = memory->alloc(number, tableBytes, true);
+      void *made = memory->alloc(rank, tableBytes, true);
       memcpy(made, reinterpret_cast<void *>(displ), tableBytes);
       displ = addressOf(made);
     }
@@ -228,7 +230,7 @@ std::vector<char> PlanLayout::arguments(uint32_t number, size_t bytes) const {
            std::min(sizes, bytes - head));
     copy->sizes = 0;
   } else if (isDevice) {
-    void *made = memory->alloc(number, sizes, true);
+    void *made = memory->alloc(rank, sizes, true);
     memcpy(made, reinterpret_cast<void *>(args.sizes), sizes);
     copy->sizes = addressOf(made);
   }

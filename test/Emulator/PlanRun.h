@@ -165,7 +165,7 @@ private:
 
   PlanCall call;
   const coll_plan_ranks *table = nullptr;
-  uint32_t member = 0;
+  uint32_t member = 0, number = 0; // number: the launch's, from 1
   PlanMemory *memory = nullptr;
   bool isDevice = false;
   std::vector<uint32_t> stepChunks;

@@ -84,7 +84,10 @@ enum {
   /* Of hosts: a bulk message of this launch may begin at the first 2^t quarters
      of its place, 0 <= t <= 2. */
   COLL_ARGS_TURNS_SHIFT = 8,
-  COLL_ARGS_TURNS_BITS = 2
+  COLL_ARGS_TURNS_BITS = 2,
+  /* On devices the bits from here on are the launch's number, as it was queued
+     or captured, modulo 2^22. */
+  COLL_ARGS_LAUNCH_SHIFT = 10
 };
 
 typedef struct coll_args {
@@ -167,7 +170,8 @@ typedef struct coll_device_signal {
   uint64_t rounds; /* of earlier launches */
   uint64_t launches;
   uint32_t entered; /* 1: a launch runs */
-  uint32_t pad[9];
+  uint32_t launch;  /* its number, of coll_args.flags */
+  uint32_t pad[8];
 } coll_device_signal;
 
 typedef struct coll_comm_dev {
@@ -179,13 +183,16 @@ typedef struct coll_comm_dev {
 } coll_comm_dev;
 
 /* One line, written by its block alone. progress = state:4 | step:20 | slice:24
- * | peer:16 from the high bits down. */
+ * | peer:16 from the high bits down. Of devices, where one is shown: launch is
+ * the number of the launch as it was queued or captured, of coll_args.flags,
+ * and runs counts the launches of this coll_inst, replays of graphs and this
+ * one included. */
 typedef struct coll_block {
   uint64_t progress, launch;
   uint32_t entered, pad0;
   uint64_t wait_since, want, have;
   uint32_t result, pad1;
-  uint64_t pad2;
+  uint64_t runs;
 } coll_block;
 enum {
   COLL_STATE_IDLE,

@@ -87,6 +87,8 @@ Status CudaLane::fillParameters(const Member &member,
   assert(headBytes <= sizeof parameters && "plans have few buffers");
   std::memcpy(&args, &source, headBytes);
   args.inst = tables.at(&member).instances[arguments.isInPlace()];
+  args.flags |= uint32_t(lane.comm().board().entered())
+                << COLL_ARGS_LAUNCH_SHIFT;
 
   // Displacements, and sizes that do not fit, lie in memory of the device.
   std::vector<uint64_t> content;
@@ -254,6 +256,7 @@ Status CudaLane::orderBehindLast() {
 }
 
 Status CudaLane::startKernel(const Member &member, Parameters &parameters) {
+  const auto &args = *reinterpret_cast<const coll_args *>(parameters.data());
   const Driver &driver = device->driver();
   void *list[] = {parameters.data()};
   COLL_TRY(
@@ -262,7 +265,7 @@ Status CudaLane::startKernel(const Member &member, Parameters &parameters) {
                                        checked.stream, list, nullptr),
                    "cannot launch plan '%s' on device %d",
                    member.plan().plan().name, device->number()));
-  watch.look(member, checked.isCaptured);
+  watch.look(member, args.flags & COLL_ARGS_IN_PLACE, checked.isCaptured);
   Status status = copyStaged(/*toDevice=*/false, checked.stream);
   if (status.isOk())
     status = driver.check(

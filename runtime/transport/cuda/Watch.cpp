@@ -33,15 +33,34 @@ void Watch::stop() noexcept {
     thread.join();
 }
 
-void Watch::look(const Member &launched, bool isCaptured) {
+/// The number that blocks show.
+static uint32_t numberOf(uint64_t launch) {
+  constexpr unsigned bits = 32 - COLL_ARGS_LAUNCH_SHIFT;
+  return uint32_t(launch & ((uint64_t(1) << bits) - 1));
+}
+
+void Watch::look(const Member &launched, bool isInPlace, bool isCaptured) {
+  constexpr size_t mostCaptured = 4096;
   std::lock_guard lock(mutex);
+  const uint64_t launch = lane.comm().board().entered();
+  const uint32_t number = numberOf(launch);
   bool isFirst = member == nullptr;
-  if (isCaptured)
-    captured = {&launched, lane.comm().board().entered()};
+  Count &count = counts[{&launched, isInPlace}];
+  if (isCaptured) {
+    ++count.captured;
+    captured.insert_or_assign(number, Captured{&launched, isInPlace, launch});
+    lastCaptured = number;
+    if (captured.size() > mostCaptured) { // the oldest goes
+      auto oldest = captured.upper_bound(number);
+      captured.erase(oldest == captured.end() ? captured.begin() : oldest);
+    }
+  } else {
+    ++count.queued;
+    captured.erase(number); // of 2^22 launches ago
+    isBusy.store(true, std::memory_order_relaxed);
+  }
   if (isFirst || !isCaptured)
     member = &launched;
-  if (!isCaptured)
-    isBusy.store(true, std::memory_order_relaxed);
   if (isFirst)
     changed.notify_all();
 }
@@ -53,7 +72,7 @@ void Watch::run() {
     Communicator &comm = lane.comm();
     Status status = catchNoMemory([&]() -> Status {
       uint64_t now = monotonicNs();
-      for (uint32_t block = 0; block != running().blocks(); ++block)
+      for (uint32_t block = 0; block != kMaxBlocks; ++block)
         COLL_TRY(check(block, now));
       return Status::ok();
     });
@@ -67,19 +86,57 @@ void Watch::run() {
   }
 }
 
-StepText Watch::textOf(uint64_t progress) const {
-  const Member &of = running();
+const Watch::Captured *Watch::capturedOf(const coll_block &line) const {
+  uint64_t shown = __atomic_load_n(&line.launch, __ATOMIC_RELAXED);
+  auto found = captured.find(uint32_t(shown));
+  if (found == captured.end() && !captured.empty() &&
+      !isBusy.load(std::memory_order_relaxed))
+    found = captured.find(lastCaptured);
+  return found == captured.end() ? nullptr : &found->second;
+}
+
+uint64_t Watch::launchOf(const coll_block &line) const {
+  const Captured *of = capturedOf(line);
+  return of ? of->launch : lane.comm().board().entered();
+}
+
+const Member &Watch::memberOf(const coll_block &line) const {
+  const Captured *of = capturedOf(line);
+  return of ? *of->member : *member;
+}
+
+/// Whose launch it most likely is, where a block says nothing.
+const Member &Watch::lastMember() const {
+  auto found = captured.find(lastCaptured);
+  return isBusy.load(std::memory_order_relaxed) || found == captured.end()
+             ? *member
+             : *found->second.member;
+}
+
+StepText Watch::textOf(const coll_block &line, uint64_t progress) const {
+  const Member &of = memberOf(line);
   return describeStep(of.plan().plan(), of.rankClass(), of.words(),
                       stepOf(progress));
 }
 
-/// Behind an error's text.
-std::string Watch::replayText() const {
-  return isReplay() ? format("\nin a replay of a graph that holds launch %llu, "
-                             "of plan '%s'",
-                             (unsigned long long)captured.launch,
-                             captured.member->plan().plan().name)
-                    : "";
+/// Behind an error's text. How often graphs have run the plan is known while
+/// nothing else is queued, since all other launches of it have run then.
+std::string Watch::replayText(const coll_block &line) const {
+  const Captured *of = capturedOf(line);
+  if (!of)
+    return "";
+  const Count &count = counts.at({of->member, of->isInPlace});
+  uint64_t runs = __atomic_load_n(&line.runs, __ATOMIC_RELAXED);
+  std::string which = "a replay";
+  if (!isBusy.load(std::memory_order_relaxed) && runs > count.queued)
+    which =
+        count.captured == 1
+            ? format("replay %llu", (unsigned long long)(runs - count.queued))
+            : format("a replay (run %llu of the plan in graphs)",
+                     (unsigned long long)(runs - count.queued));
+  return format("\nin %s of a graph that holds launch %llu, of plan '%s'",
+                which.c_str(), (unsigned long long)of->launch,
+                of->member->plan().plan().name);
 }
 
 Status Watch::check(uint32_t block, uint64_t now) {
@@ -96,9 +153,9 @@ Status Watch::checkWait(uint32_t block, const coll_block &line, uint64_t now) {
   uint64_t have = __atomic_load_n(&line.have, __ATOMIC_RELAXED);
   uint64_t since = __atomic_load_n(&line.wait_since, __ATOMIC_RELAXED);
   uint32_t state = stateOf(progress);
-  bool isWaiting = (isBusy.load(std::memory_order_relaxed) || isReplay()) &&
-                   state >= COLL_STATE_WAIT_DATA &&
-                   state <= COLL_STATE_WAIT_BLOCK;
+  bool isWaiting =
+      (isBusy.load(std::memory_order_relaxed) || capturedOf(line)) &&
+      state >= COLL_STATE_WAIT_DATA && state <= COLL_STATE_WAIT_BLOCK;
   if (!isWaiting || last.progress != progress || last.want != want ||
       last.have != have || last.since != since) {
     if (last.isShown)
@@ -111,10 +168,10 @@ Status Watch::checkWait(uint32_t block, const coll_block &line, uint64_t now) {
   bool isForPeer = state != COLL_STATE_WAIT_BLOCK &&
                    peerOf(progress) < comm.size() &&
                    peerOf(progress) != comm.rank();
-  StepText step = textOf(progress);
+  StepText step = textOf(line, progress);
   if (!last.isShown) {
     Position position;
-    position.launch = isReplay() ? captured.launch : comm.board().entered();
+    position.launch = launchOf(line);
     position.sinceNs = last.firstNs;
     position.state = state;
     position.peer = isForPeer ? peerOf(progress) : -1;
@@ -149,7 +206,7 @@ Status Watch::reasonOf(const coll_block &line, uint32_t result) const {
   uint64_t progress = __atomic_load_n(&line.progress, __ATOMIC_RELAXED);
   uint64_t want = __atomic_load_n(&line.want, __ATOMIC_RELAXED);
   uint64_t have = __atomic_load_n(&line.have, __ATOMIC_RELAXED);
-  StepText step = textOf(progress);
+  StepText step = textOf(line, progress);
   int peer = peerOf(progress) < comm.size() ? peerOf(progress) : -1;
   switch (result) {
   case COLL_MISMATCH:
@@ -158,10 +215,7 @@ Status Watch::reasonOf(const coll_block &line, uint32_t result) const {
                "a message of rank %d belongs to another launch (signature "
                "%llx, expected %llx)\n%s",
                peer, (unsigned long long)have, (unsigned long long)want,
-               (comm.describeLaunches(isReplay() ? captured.launch
-                                                 : comm.board().entered(),
-                                      peer) +
-                replayText())
+               (comm.describeLaunches(launchOf(line), peer) + replayText(line))
                    .c_str())
         .withPeer(peer)
         .withWhere(step.where);
@@ -170,16 +224,16 @@ Status Watch::reasonOf(const coll_block &line, uint32_t result) const {
                          "two launches of plan '%s' run at a time: a graph and "
                          "other launches on its communicator come one after "
                          "another",
-                         running().plan().plan().name);
+                         lastMember().plan().plan().name);
   case COLL_TIMEOUT:
     return Status::error(COLL_TIMEOUT, "rank %d has waited too long: %s\n%s",
                          comm.rank(), step.what.c_str(),
-                         (comm.hangReport() + replayText()).c_str())
+                         (comm.hangReport() + replayText(line)).c_str())
         .withPeer(stateOf(progress) == COLL_STATE_WAIT_BLOCK ? -1 : peer)
         .withWhere(step.where);
   default:
     return Status::error(COLL_SYSTEM, "a block of plan '%s' has left with %u",
-                         running().plan().plan().name, result);
+                         memberOf(line).plan().plan().name, result);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/core/Lane.h"
 
 #include <condition_variable>
+#include <map>
 #include <thread>
 
 namespace coll::cuda {
@@ -15,19 +16,18 @@ namespace coll::cuda {
 /// board where blocks wait, ends the communicator when a peer is gone or a wait
 /// outlives the deadline, and takes up the reasons that blocks leave behind.
 ///
-/// No host code runs when a graph is replayed, and a block's line does not say
-/// of which plan it is.  So when nothing else is queued, and a launch has been
-/// captured, a block that waits, or has left with a reason, is taken for one of
-/// the last launch that was captured: with several plans in graphs that may be
-/// another's.
+/// No host code runs when a graph is replayed, so a block that waits, or leaves
+/// with a reason, says of which launch it is: by the number that this had when
+/// it was queued or captured. Of those that were captured the last 4096 are
+/// known; a replay of an older one is taken for the last.
 class Watch {
 public:
   explicit Watch(Lane &lane) : lane(lane) {}
   ~Watch() { stop(); }
   Status start();
   void stop() noexcept;
-  /// This is the launch from now on; `isCaptured`: whenever nothing else runs.
-  void look(const Member &member, bool isCaptured);
+  /// This launch is queued, or captured.
+  void look(const Member &member, bool isInPlace, bool isCaptured);
   /// Why a block has left that has.
   Status reason(uint32_t block);
   /// All that was queued has ended: a block's line may be an old one.
@@ -42,26 +42,32 @@ private:
   };
   void run();
   Status check(uint32_t block, uint64_t now);
+  /// A launch in a graph.
+  struct Captured {
+    const Member *member;
+    bool isInPlace;
+    uint64_t launch;
+  };
   Status checkWait(uint32_t block, const coll_block &line, uint64_t now);
   Status reasonOf(const coll_block &line, uint32_t result) const;
-  StepText textOf(uint64_t progress) const;
-  bool isReplay() const {
-    return !isBusy.load(std::memory_order_relaxed) && captured.member;
-  }
-  /// Whose the blocks' lines are.
-  const Member &running() const {
-    return isReplay() ? *captured.member : *member;
-  }
-  std::string replayText() const;
+  StepText textOf(const coll_block &line, uint64_t progress) const;
+  /// Whose a block's line is; null: not a graph's.
+  const Captured *capturedOf(const coll_block &line) const;
+  uint64_t launchOf(const coll_block &line) const;
+  const Member &memberOf(const coll_block &line) const;
+  const Member &lastMember() const;
+  std::string replayText(const coll_block &line) const;
 
   Lane &lane;
-  std::mutex mutex; ///< guards `member`, `captured` and `isEnding`
+  std::mutex mutex; ///< guards what is below, but `isBusy`
   std::condition_variable changed;
   const Member *member = nullptr;
-  struct {
-    const Member *member = nullptr;
-    uint64_t launch = 0;
-  } captured;
+  std::map<uint32_t, Captured> captured; ///< by number
+  uint32_t lastCaptured = 0;
+  struct Count {
+    uint64_t queued = 0, captured = 0;
+  };
+  std::map<std::pair<const Member *, bool>, Count> counts; ///< of launches
   bool isEnding = false;
   std::atomic<bool> isBusy{false};
   Seen seen[kMaxBlocks] = {};

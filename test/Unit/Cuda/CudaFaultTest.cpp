@@ -84,8 +84,20 @@ TEST(CudaFault, AbortReleasesBlocks) {
 }
 
 namespace {
-/// Two ranks with a graph of a launch of `plan`, and a launch of `other` behind
-/// it; then only rank 0 replays the graph.
+cuda::Graph captureOf(const HandPlan &plan, coll_comm *comm,
+                      cuda::Stream stream, int32_t *values) {
+  Call call;
+  call.in(values).out(values).count(100);
+  cuda::Graph graph = nullptr;
+  EXPECT_EQ(calls::cuStreamBeginCapture_v2(stream, cuda::captureGlobal),
+            cuda::success);
+  EXPECT_EQ(coll_launch(&plan.plan(), call, comm, stream), COLL_OK);
+  EXPECT_EQ(calls::cuStreamEndCapture(stream, &graph), cuda::success);
+  return graph;
+}
+
+/// Two ranks with a graph of a launch of `plan`, a launch of `other` behind it,
+/// and a graph of that, too; then only rank 0 replays the first graph.
 void replayAlone(const HandPlan &plan, const HandPlan &other,
                  const std::function<void(int, coll_comm *)> &then,
                  uint64_t deadlineMs) {
@@ -97,25 +109,21 @@ void replayAlone(const HandPlan &plan, const HandPlan &other,
         Application application;
         cuda::Stream stream = application.stream();
         DeviceArray values(comm, stream, inputOf(rank, 100));
-        Call call;
-        call.in(values.get()).out(values.get()).count(100);
-        cuda::Graph graph = nullptr;
+        cuda::Graph graph = captureOf(plan, comm, stream, values.get());
         cuda::GraphExec exec = nullptr;
-        ASSERT_EQ(calls::cuStreamBeginCapture_v2(stream, cuda::captureGlobal),
-                  cuda::success);
-        EXPECT_EQ(coll_launch(&plan.plan(), call, comm, stream), COLL_OK);
-        ASSERT_EQ(calls::cuStreamEndCapture(stream, &graph), cuda::success);
         ASSERT_EQ(calls::cuGraphInstantiateWithFlags(&exec, graph, 0),
                   cuda::success);
         checkAllreduce(other.plan(), rank, comm, 8);
+        cuda::Graph unused = captureOf(other, comm, stream, values.get());
         together.arrive_and_wait();
-        if (rank == 0) {
+        // Two replays that both ranks make, and one that rank 0 makes alone.
+        for (int i = 0; i != (rank == 0 ? 3 : 2); ++i)
           EXPECT_EQ(calls::cuGraphLaunch(exec, stream), cuda::success);
-        }
         then(rank, comm);
         EXPECT_EQ(calls::cuStreamSynchronize(stream), cuda::success);
         EXPECT_EQ(calls::cuGraphExecDestroy(exec), cuda::success);
         EXPECT_EQ(calls::cuGraphDestroy(graph), cuda::success);
+        EXPECT_EQ(calls::cuGraphDestroy(unused), cuda::success);
         together.arrive_and_wait();
       },
       deadlineMs);
@@ -137,7 +145,7 @@ TEST(CudaFault, AReplayThatWaitsIsReported) {
         EXPECT_EQ(error.peer, 1);
         expectContains(error.text, "rank 0 has waited too long");
         expectContains(error.text, "rank 0 waits for rank 1 in hand.coll:");
-        expectContains(error.text, "in a replay of a graph that holds launch "
+        expectContains(error.text, "in replay 3 of a graph that holds launch "
                                    "2, of plan 'in_the_graph'");
       },
       1'000);

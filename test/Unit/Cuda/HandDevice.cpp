@@ -34,6 +34,14 @@ static coll_block &lineOf(const coll_inst *inst, uint32_t block) {
 template <typename T> static void store(T &word, T value) {
   __atomic_store_n(&word, value, __ATOMIC_RELAXED);
 }
+static coll_device_signal &signalOf(const coll_inst *inst, uint32_t block) {
+  return reinterpret_cast<coll_device_signal *>(inst->signals)[block];
+}
+static void showLaunch(const coll_inst *inst, uint32_t block) {
+  const coll_device_signal &signal = signalOf(inst, block);
+  store(lineOf(inst, block).launch, uint64_t(signal.launch));
+  store(lineOf(inst, block).runs, signal.launches + 1);
+}
 static void leave(coll_block &line, uint32_t reason, uint64_t progress) {
   store(line.progress, progress);
   __atomic_store_n(&line.result, reason, __ATOMIC_RELEASE);
@@ -55,6 +63,7 @@ uint32_t deviceWait(const coll_inst *inst, uint32_t block, const uint64_t *word,
     if (polls < 100)
       continue;
     if (!isShown) {
+      showLaunch(inst, block);
       store(line.want, want);
       store(line.wait_since, start);
       store(line.progress, progress);
@@ -76,6 +85,7 @@ uint32_t deviceWait(const coll_inst *inst, uint32_t block, const uint64_t *word,
 uint32_t deviceMismatch(const coll_inst *inst, uint32_t block,
                         uint64_t progress, uint32_t want, uint32_t have) {
   coll_block &line = lineOf(inst, block);
+  showLaunch(inst, block);
   store(line.want, uint64_t(want));
   store(line.have, uint64_t(have));
   leave(line, COLL_MISMATCH, progress);
@@ -103,12 +113,14 @@ static void runOnDevice(coll_kernel_fn kernel, bool isSmall,
     return;
   }
   smallBlocks += isSmall;
-  auto &signal = reinterpret_cast<coll_device_signal *>(inst.signals)[block];
+  coll_device_signal &signal = signalOf(&inst, block);
   if (__atomic_exchange_n(&signal.entered, 1, __ATOMIC_ACQUIRE) != 0) {
     leave(lineOf(&inst, block), COLL_OVERLAP, 0);
     return;
   }
+  signal.launch = args.flags >> COLL_ARGS_LAUNCH_SHIFT;
   kernel(&args, block);
+  ++signal.launches;
   __atomic_store_n(&signal.entered, 0, __ATOMIC_RELEASE);
 }
 

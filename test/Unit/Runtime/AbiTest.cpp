@@ -89,6 +89,7 @@ TEST(Abi, CommunicatorAndBlocks) {
   EXPECT_AT(coll_block, want, 32);
   EXPECT_AT(coll_block, have, 40);
   EXPECT_AT(coll_block, result, 48);
+  EXPECT_AT(coll_block, runs, 56);
 }
 
 TEST(Abi, Channels) {
@@ -187,6 +188,7 @@ TEST(Abi, DeviceCode) {
   EXPECT_AT(coll_device_signal, rounds, 8);
   EXPECT_AT(coll_device_signal, launches, 16);
   EXPECT_AT(coll_device_signal, entered, 24);
+  EXPECT_AT(coll_device_signal, launch, 28);
 }
 
 } // namespace
