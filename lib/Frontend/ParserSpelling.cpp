@@ -175,7 +175,7 @@ SourceRange Parser::consumeOperator(Operator op) {
     auto error = report(Slug::WrongSpelling, range,
                         describe(tok()) + " is no operator of coll");
     if (at(Token::StarStar))
-      error.help(range, "for powers of two write 1 << n");
+      error.help(range, "a square is x * x; of integers, 1 << n is 2 to the n");
     else
       error.fix(range, ours, "write '" + ours + "'");
   }

@@ -140,6 +140,12 @@ Status LanePlan::deviceKernels(const coll_call &call,
 }
 
 Status LanePlan::missingKernel(const coll_call &call) const {
+  if (source.nkernels == 0 && source.ndevice_kernels != 0)
+    return Status::error(COLL_INVALID,
+                         "plan '%s' was built for devices alone: compile with "
+                         "--target=host,cuda:sm_..., or run on a device "
+                         "(COLL_DEVICE)",
+                         source.name);
   bool hasDtype = false, hasOp = false, hasBoth = false;
   for (const coll_kernel &k : std::span(source.kernels, source.nkernels)) {
     bool isDtype = isForDtype(k, call.dtype);

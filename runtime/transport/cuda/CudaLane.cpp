@@ -137,6 +137,16 @@ static std::vector<const coll_image *> imagesFor(const coll_plan &plan,
   return images;
 }
 
+static std::string chipsOf(const coll_plan &plan) {
+  std::set<uint32_t> chips;
+  for (const coll_image &image : std::span(plan.images, plan.nimages))
+    chips.insert(image.chip);
+  std::string text;
+  for (uint32_t chip : chips)
+    text += format("%ssm_%u", text.empty() ? "" : ", ", chip);
+  return text;
+}
+
 /// The driver has no use for this form of the code; another may do.
 static bool isOtherForm(Result result) {
   return result == invalidImage || result == noBinaryForGpu ||
@@ -159,8 +169,11 @@ Status CudaLane::loadModule(const coll_plan &plan, LoadedPlan &loaded) {
   }
   if (first == success)
     return Status::error(
-        COLL_INVALID, "plan '%s' has no code for device %d (%s, sm_%d)",
-        plan.name, device->number(), device->name().c_str(), device->chip());
+        COLL_INVALID,
+        "plan '%s' has no code for device %d (%s, sm_%d), but for %s: compile "
+        "with --target=cuda:sm_%d",
+        plan.name, device->number(), device->name().c_str(), device->chip(),
+        chipsOf(plan).c_str(), device->chip());
   return driver.check(first,
                       "device %d (%s, sm_%d) does not take the code of "
                       "plan '%s'",

@@ -83,7 +83,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
   COLL_TRY(peerMark(peer, mark));
   if (mark.kind != DeviceMark::Cuda)
     return Status::error(COLL_SYSTEM,
-                         "rank %d runs on the host, and this rank on device %d",
+                         "rank %d runs on the host, and another on device %d: "
+                         "all run on the host, or all on devices",
                          peer, device.number())
         .withPeer(peer);
   std::vector<uint64_t> offsets;

@@ -215,6 +215,12 @@ TEST(Refusal, InvalidCallsLeaveTheCommunicatorUsable) {
     Call far = good();
     refused(chain.plan(), far.out(&data[5]).root(2), COLL_INVALID,
             "root is 2, outside of its domain 0 .. 2");
+    coll_plan devices = plan.plan();
+    devices.nkernels = 0;
+    devices.ndevice_kernels = 1;
+    Call onHost = good();
+    refused(devices, onHost.out(&data[5]), COLL_INVALID,
+            "built for devices alone");
     EXPECT_EQ(coll_launch(&plan.plan(), Call(), comm, &data), COLL_INVALID);
     EXPECT_EQ(coll_launch(nullptr, Call(), comm, nullptr), COLL_INVALID);
     EXPECT_EQ(coll_launch(&plan.plan(), nullptr, comm, nullptr), COLL_INVALID);
