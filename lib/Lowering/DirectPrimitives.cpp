@@ -65,8 +65,8 @@ constexpr Handshake kGet{offsetof(coll_end, line),
 
 class DirectBuilder {
 public:
-  DirectBuilder(ModuleOp module, const Primitives &p, Protocol protocol)
-      : b(module.getContext()), module(module), p(p), protocol(protocol) {}
+  DirectBuilder(ModuleOp module, const Primitives &p)
+      : b(module.getContext()), module(module), p(p) {}
   func::FuncOp open(StringRef name, const Handshake &h);
   func::FuncOp acquire(StringRef name, const Handshake &h,
                        func::FuncOp fallback);
@@ -90,13 +90,6 @@ private:
     return b.or_(progress, b.or_(b.cst(uint64_t(state) << 60),
                                  b.field16(end, offsetof(coll_end, peer))));
   }
-  Value isBulk(Value args) {
-    if (protocol == Protocol::Slots)
-      return b.cst(1, b.i1());
-    Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-    return b.eq(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())),
-                b.cst(0, b.i32()));
-  }
   void leaveNull() {
     func::ReturnOp::create(b,
                            ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))});
@@ -118,7 +111,6 @@ private:
   Builder b;
   ModuleOp module;
   const Primitives &p;
-  const Protocol protocol;
 };
 } // namespace
 
@@ -236,10 +228,13 @@ func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
   auto a = fn.getArguments();
   Value inst = a[0], block = a[1], args = a[2], end = a[3], progress = a[4],
         sig = a[5], offset = a[6], bytes = a[7];
-  Block *ring = b.newBlock(), *wait = b.newBlock(), *look = b.newBlock(),
-        *compare = b.newBlock(), *differs = b.newBlock(),
-        *direct = b.newBlock();
-  b.branchIf(isBulk(args), wait, ring);
+  Block *ring = b.newBlock(), *look = b.newBlock(), *compare = b.newBlock(),
+        *differs = b.newBlock(), *direct = b.newBlock();
+  Value line = b.pointerField(end, h.line);
+  Value open = withWindow(end);
+  Value word =
+      await(inst, block, b.at(line, h.word), b.sub(open, b.cst(1)),
+            position(progress, h.state, end), look, [&] { leaveNull(); });
 
   b.startBlock(ring);
   SmallVector<Value> operands = {inst, block, args, end, progress};
@@ -248,12 +243,6 @@ func::FuncOp DirectBuilder::acquire(StringRef name, const Handshake &h,
   func::ReturnOp::create(
       b, ValueRange{func::CallOp::create(b, fallback, operands).getResult(0)});
 
-  b.startBlock(wait);
-  Value line = b.pointerField(end, h.line);
-  Value open = withWindow(end);
-  Value word =
-      await(inst, block, b.at(line, h.word), b.sub(open, b.cst(1)),
-            position(progress, h.state, end), look, [&] { leaveNull(); });
   b.startBlock(look);
   b.branchIf(b.eq(word, open), compare, ring);
   b.startBlock(compare);
@@ -285,9 +274,7 @@ func::FuncOp DirectBuilder::getRelease() {
   func::FuncOp fn =
       beginFunction(b, module, "coll_get_release", {b.ptr(), b.ptr()}, {});
   Value args = fn.getArgument(0), end = fn.getArgument(1);
-  Block *bulk = b.newBlock(), *direct = b.newBlock(), *ring = b.newBlock();
-  b.branchIf(isBulk(args), bulk, ring);
-  b.startBlock(bulk);
+  Block *direct = b.newBlock(), *ring = b.newBlock();
   branchIfDirect(end, kGet, direct, ring);
   b.startBlock(ring);
   func::CallOp::create(b, p.recvRelease, ValueRange{args, end});
@@ -297,7 +284,7 @@ func::FuncOp DirectBuilder::getRelease() {
   return fn;
 }
 
-/// In launches that are not small, behind putAcquire.
+/// Behind putAcquire.
 func::FuncOp DirectBuilder::putWay() {
   func::FuncOp fn =
       beginFunction(b, module, "coll_put_way", {b.ptr(), b.ptr()}, {b.i32()});
@@ -328,9 +315,7 @@ func::FuncOp DirectBuilder::putPublish() {
         offset = a[6], bytes = a[7];
   auto leaveWith = [&](Value rc) { func::ReturnOp::create(b, ValueRange{rc}); };
   Value good = b.cst(0, b.i32());
-  Block *bulk = b.newBlock(), *ring = b.newBlock(), *direct = b.newBlock();
-  b.branchIf(isBulk(args), bulk, ring);
-  b.startBlock(bulk);
+  Block *ring = b.newBlock(), *direct = b.newBlock();
   branchIfDirect(end, kPut, direct, ring);
   b.startBlock(ring);
   func::CallOp::create(b, p.sendPublish, ValueRange{args, end, a[5]});
@@ -443,9 +428,8 @@ func::FuncOp DirectBuilder::multicast(StringRef name, const Handshake &h) {
   return fn;
 }
 
-void Primitives::buildDirect(ModuleOp module, Protocol protocol,
-                             bool hasMultimem) {
-  DirectBuilder builder(module, *this, protocol);
+void Primitives::buildDirect(ModuleOp module, bool hasMultimem) {
+  DirectBuilder builder(module, *this);
   // Whoever owns the region opens: the receiver for puts, the sender for gets.
   openRecv = builder.open("coll_open_recv", kPut);
   openSend = builder.open("coll_open_send", kGet);

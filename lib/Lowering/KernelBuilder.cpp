@@ -376,6 +376,9 @@ public:
         request(request) {
     if (request.hasPackets(shapes))
       packetPrimitives = primitives.forPackets(module, *machine);
+    // Where counts are each rank's own no launch is small.
+    if (!request.device && !request.vectorCounts)
+      smallPrimitives = primitives.forSmall(module, *machine);
   }
   /// One kernel; of devices, one for each protocol.
   void add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat);
@@ -390,7 +393,7 @@ private:
   ModuleOp module;
   std::unique_ptr<Machine> machine;
   Primitives primitives;
-  std::optional<Primitives> packetPrimitives;
+  std::optional<Primitives> packetPrimitives, smallPrimitives;
   const std::vector<StepShape> &shapes;
   const std::vector<Function> &functions;
   const KernelRequest &request;
@@ -417,7 +420,8 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
   func::FuncOp &fn = built[name];
   if (!fn) {
     fn = buildStepFunction(module, *machine, primitivesFor(variant.protocol),
-                           name, shapes[shape], variant, functions);
+                           smallPrimitives ? &*smallPrimitives : nullptr, name,
+                           shapes[shape], variant, functions);
     fn->setAttr("coll.isa",
                 StringAttr::get(module.getContext(), nameOf(variant.isa)));
   }

@@ -79,16 +79,12 @@ public:
   void blockWait();
 
 private:
-  Value isSmall(Value args) {
-    return b.ne(b.and_(b.field(b.i32(), args, offsetof(coll_args, flags)),
-                       b.cst(COLL_ARGS_SMALL, b.i32())),
-                b.cst(0, b.i32()));
-  }
-  /// What is done in small launches and in others, each ending with a return.
-  void forProtocol(Value args, llvm::function_ref<void()> small,
-                   llvm::function_ref<void()> bulk);
+  bool isBulk() const { return protocol == Protocol::Slots; }
+  const Counters &counters() const { return isBulk() ? kBulk : kSmall; }
   func::FuncOp begin(StringRef name, TypeRange arguments, TypeRange results) {
-    std::string suffix = hasPackets() ? "_ll" : "";
+    std::string suffix = hasPackets()                  ? "_ll"
+                         : protocol == Protocol::Small ? "_small"
+                                                       : "";
     return beginFunction(b, module, (name + suffix).str(), arguments, results);
   }
   Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
@@ -129,18 +125,26 @@ private:
 
 Primitives::Primitives(ModuleOp module, const Machine &machine) {
   machine.addWaits(module, *this);
-  const Protocol protocol =
-      machine.signalsWithinDevice() ? Protocol::Slots : Protocol::Any;
-  PrimitiveBuilder builder(module, *this, machine, protocol);
+  PrimitiveBuilder builder(module, *this, machine, Protocol::Slots);
+  builder.recvAcquire();
+  builder.recvRelease();
+  builder.sendAcquire();
+  builder.sendPublish();
+  builder.flushCredits();
+  builder.blockWait();
+  buildDirect(module, machine.hasMultimem());
+}
+
+Primitives Primitives::forSmall(ModuleOp module, const Machine &machine) const {
+  Primitives made = *this;
+  PrimitiveBuilder builder(module, made, machine, Protocol::Small);
   builder.recvAcquire();
   builder.recvRelease();
   builder.sendAcquire();
   builder.sendPublish();
   if (machine.fetchesAhead())
     builder.fetchToWrite();
-  builder.flushCredits();
-  builder.blockWait();
-  buildDirect(module, protocol, machine.hasMultimem());
+  return made;
 }
 
 Primitives Primitives::forPackets(ModuleOp module,
@@ -156,26 +160,20 @@ Primitives Primitives::forPackets(ModuleOp module,
   return made;
 }
 
-void PrimitiveBuilder::forProtocol(Value args, llvm::function_ref<void()> small,
-                                   llvm::function_ref<void()> bulk) {
-  if (protocol != Protocol::Any)
-    return hasPackets() ? small() : bulk();
-  Block *inSmall = b.newBlock(), *inBulk = b.newBlock();
-  b.branchIf(isSmall(args), inSmall, inBulk);
-  b.startBlock(inSmall);
-  small();
-  b.startBlock(inBulk);
-  bulk();
-}
-
+/// A processor that reads or writes a slot fetches what lies behind it, too. So
+/// messages that follow one another lie half a ring apart: the slot behind is
+/// not the one that the peer is at.
 Value PrimitiveBuilder::smallSlot(Value end, Value next) {
   if (hasPackets())
     return packetSlot(b, end, next);
+  Value k = b.field16(end, kSmall.k);
+  Value apart = b.or_(b.lshr(k, b.cst(1)), b.cst(1));
+  Value index = b.and_(b.mul(next, apart), b.sub(k, b.cst(1)));
   Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)),
                               b.cst(COLL_SMALL_HEAD + 63)),
                         b.cst(~uint64_t(63)));
   return b.at(b.pointerField(end, offsetof(coll_end, small)),
-              b.mul(slotIndex(end, next, kSmall), stride));
+              b.mul(index, stride));
 }
 
 static void prefetch(Builder &b, Value address, bool toWrite) {
@@ -196,14 +194,13 @@ void PrimitiveBuilder::fetchNextSlot(Value end, Value next) {
 /// and would have to fetch it back.
 void PrimitiveBuilder::fetchToWrite() {
   p.fetchToWrite = beginFunction(b, module, "coll_fetch_to_write",
-                                 {b.ptr(), b.ptr(), b.ptr(), b.i64()}, {});
+                                 {b.ptr(), b.ptr(), b.i64()}, {});
   auto arguments = p.fetchToWrite.getArguments();
-  Value inst = arguments[0], args = arguments[1], end = arguments[2],
-        bytes = arguments[3];
+  Value inst = arguments[0], end = arguments[1], bytes = arguments[2];
   Block *yes = b.newBlock(), *no = b.newBlock();
   Value onlySends = b.eq(b.field32(inst, offsetof(coll_inst, nrecv)), b.cst(0));
   Value isOneLine = b.ult(bytes, b.cst(64 - COLL_SMALL_HEAD + 1));
-  b.branchIf(b.and_(isSmall(args), b.and_(onlySends, isOneLine)), yes, no);
+  b.branchIf(b.and_(onlySends, isOneLine), yes, no);
   b.startBlock(yes);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   prefetch(b, smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
@@ -248,10 +245,10 @@ void PrimitiveBuilder::recvAcquire() {
   p.recvAcquire = begin("coll_recv_acquire",
                         {ptr, b.i32(), ptr, ptr, b.i64(), b.i32()}, {ptr});
   auto arguments = p.recvAcquire.getArguments();
-  forProtocol(
-      arguments[2],
-      [&] { hasPackets() ? recvPackets(arguments) : recvSmallSlot(arguments); },
-      [&] { recvSlot(arguments); });
+  if (isBulk())
+    recvSlot(arguments);
+  else
+    hasPackets() ? recvPackets(arguments) : recvSmallSlot(arguments);
 }
 
 void PrimitiveBuilder::recvSlot(ValueRange arguments) {
@@ -364,22 +361,16 @@ void PrimitiveBuilder::returnCredit(Value end, const Counters &c, bool flush) {
 
 void PrimitiveBuilder::recvRelease() {
   p.recvRelease = begin("coll_recv_release", {b.ptr(), b.ptr()}, {});
-  Value args = p.recvRelease.getArgument(0), end = p.recvRelease.getArgument(1);
-  auto release = [&](const Counters &c) {
-    return [&, end] {
-      returnCredit(end, c, false);
-      func::ReturnOp::create(b);
-    };
-  };
-  forProtocol(args, release(kSmall), release(kBulk));
+  returnCredit(p.recvRelease.getArgument(1), counters(), false);
+  func::ReturnOp::create(b);
 }
 
 void PrimitiveBuilder::flushCredits() {
   p.flushCredits = begin("coll_flush_credits", {b.ptr()}, {});
   Value end = p.flushCredits.getArgument(0);
-  if (protocol != Protocol::Slots)
+  if (hasPackets() || hasPlaces()) // a host's kernel is for all launches
     returnCredit(end, kSmall, true);
-  if (protocol != Protocol::Packets)
+  if (isBulk())
     returnCredit(end, kBulk, true);
   func::ReturnOp::create(b);
 }
@@ -410,58 +401,42 @@ void PrimitiveBuilder::sendAcquire() {
   auto arguments = p.sendAcquire.getArguments();
   Value inst = arguments[0], block = arguments[1], args = arguments[2],
         end = arguments[3], progress = arguments[4];
-  auto nextBehind = [&](const Counters &c) {
-    Block *free = b.newBlock();
-    acquireCredit(inst, block, end, progress, c, free);
-    b.startBlock(free);
-    return b.field(b.i64(), b.pointerField(end, offsetof(coll_end, seq)),
-                   c.next);
-  };
-  forProtocol(
-      args,
-      [&] {
-        Value slot = smallSlot(end, nextBehind(kSmall));
-        func::ReturnOp::create(b,
-                               b.at(slot, hasPackets() ? 0 : COLL_SMALL_HEAD));
-      },
-      [&] {
-        Value next = nextBehind(kBulk);
-        func::ReturnOp::create(
-            b, hasPlaces() ? hostSlot(b, args, end, next, sendsWide(b, args))
-                           : deviceSlot(b, end, next));
-      });
+  Block *free = b.newBlock();
+  acquireCredit(inst, block, end, progress, counters(), free);
+  b.startBlock(free);
+  Value next = b.field(b.i64(), b.pointerField(end, offsetof(coll_end, seq)),
+                       counters().next);
+  Value slot;
+  if (!isBulk())
+    slot = b.at(smallSlot(end, next), hasPackets() ? 0 : COLL_SMALL_HEAD);
+  else if (hasPlaces())
+    slot = hostSlot(b, args, end, next, sendsWide(b, args));
+  else
+    slot = deviceSlot(b, end, next);
+  func::ReturnOp::create(b, slot);
 }
 
 void PrimitiveBuilder::sendPublish() {
   p.sendPublish = begin("coll_send_publish", {b.ptr(), b.ptr(), b.i32()}, {});
   Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1),
         sig = p.sendPublish.getArgument(2);
-  auto count = [&](const Counters &c) {
-    Value seq = b.pointerField(end, offsetof(coll_end, seq));
-    Value next = b.field(b.i64(), seq, c.next), after = b.add(next, b.cst(1));
-    b.setField(after, seq, c.next);
-    return std::pair(next, after);
-  };
-  forProtocol(
-      args,
-      [&] {
-        auto [next, after] = count(kSmall);
-        if (hasPackets())
-          publishCleaned(end, after);
-        else
-          b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)),
-                     smallSlot(end, next), 0, Ordering::release);
-        func::ReturnOp::create(b);
-      },
-      [&] {
-        auto [next, after] = count(kBulk);
-        Value index = slotIndex(end, next, kBulk);
-        Value word = hasPlaces() ? withPlace(b, args, sig) : sig;
-        b.setField(word, sigAddress(end, index), 0);
-        b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
-                   offsetof(coll_ring_line, tail), Ordering::release);
-        func::ReturnOp::create(b);
-      });
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  Value next = b.field(b.i64(), seq, counters().next);
+  Value after = b.add(next, b.cst(1));
+  b.setField(after, seq, counters().next);
+  if (hasPackets()) {
+    publishCleaned(end, after);
+  } else if (!isBulk()) {
+    b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
+               0, Ordering::release);
+  } else {
+    Value index = slotIndex(end, next, kBulk);
+    Value word = hasPlaces() ? withPlace(b, args, sig) : sig;
+    b.setField(word, sigAddress(end, index), 0);
+    b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
+               offsetof(coll_ring_line, tail), Ordering::release);
+  }
+  func::ReturnOp::create(b);
 }
 
 /// Behind message `number`, if that has filled its slot.

@@ -18,9 +18,10 @@ namespace coll::lowering {
 
 class Machine;
 
-/// Which launches code is for: all, of hosts, which look at COLL_ARGS_SMALL;
-/// those with slots, those with packets. Devices have a kernel for each.
-enum class Protocol : uint8_t { Any, Slots, Packets };
+/// Which launches code is for: all, of hosts, whose steps look at
+/// COLL_ARGS_SMALL; those with bulk slots, with small slots, with packets.
+/// Devices have a kernel for slots and one for packets.
+enum class Protocol : uint8_t { Any, Slots, Small, Packets };
 
 /// How a message that may be put travels in a launch.
 enum PutWay : uint32_t {
@@ -41,8 +42,8 @@ struct Primitives {
   mlir::func::FuncOp sendAcquire;
   /// (args, end, sig: i32): the payload is written
   mlir::func::FuncOp sendPublish;
-  /// (inst, args, end, bytes: i64): of a rank that only sends, asks for the
-  /// line that its next message goes to; null where nothing is asked for ahead
+  /// (inst, end, bytes: i64): of a rank that only sends, asks for the line that
+  /// its next small message goes to; null where nothing is asked for ahead
   mlir::func::FuncOp fetchToWrite;
   /// (end): returns every credit not yet returned, when a launch ends
   mlir::func::FuncOp flushCredits;
@@ -116,13 +117,15 @@ struct Primitives {
   /// counts.
   mlir::func::FuncOp countBytes;
 
-  /// Of hosts, or of devices for slots.
+  /// For bulk slots, and whatever else there is.
   Primitives(mlir::ModuleOp module, const Machine &machine);
+  /// Of hosts, for small slots.
+  Primitives forSmall(mlir::ModuleOp module, const Machine &machine) const;
   /// Of devices, for packets: the waits are the same ones.
   Primitives forPackets(mlir::ModuleOp module, const Machine &machine) const;
 
 private:
-  void buildDirect(mlir::ModuleOp module, Protocol protocol, bool hasMultimem);
+  void buildDirect(mlir::ModuleOp module, bool hasMultimem);
   void buildPackets(mlir::ModuleOp module, const Machine &machine);
 };
 

@@ -217,6 +217,25 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   });
 }
 
+/// The head of the loop over slices; none where there is one slice.
+Block *StepEmitter::beginSlice() {
+  Value step = b.shl(word(words, kStepNumber), b.cst(40));
+  if (inSmall) {
+    position = b.cst(0);
+    progress = step;
+    current = bytes;
+    return nullptr;
+  }
+  Block *head = b.newBlock({b.i64(), b.i64()});
+  b.branch(head, ValueRange{b.cst(0), b.cst(0)});
+  b.startBlock(head);
+  position = head->getArgument(0);
+  Value slice = head->getArgument(1);
+  progress = b.or_(step, b.shl(b.and_(slice, b.cst(0xffffff)), b.cst(16)));
+  current = b.umin(b.sub(bytes, position), sliceBytes);
+  return head;
+}
+
 void StepEmitter::slices() {
   TileOperands tile;
   if (shape.loopSources)
@@ -234,15 +253,7 @@ void StepEmitter::slices() {
   tile.factor =
       b.field(b.getF64Type(), args,
               offsetof(coll_args, scalar) + 8 * (COLL_MAX_SCALARS - 1));
-  Value step = b.shl(word(words, kStepNumber), b.cst(40));
-
-  Block *head = b.newBlock({b.i64(), b.i64()}), *done = b.newBlock();
-  b.branch(head, ValueRange{b.cst(0), b.cst(0)});
-  b.startBlock(head);
-  position = head->getArgument(0);
-  Value slice = head->getArgument(1);
-  progress = b.or_(step, b.shl(b.and_(slice, b.cst(0xffffff)), b.cst(16)));
-  current = b.umin(b.sub(bytes, position), sliceBytes);
+  Block *head = beginSlice();
   putBits = putWindows = {};
   if (sinkBitsCell)
     b.setField(b.cst(0), sinkBitsCell, 0);
@@ -275,10 +286,13 @@ void StepEmitter::slices() {
     b.startBlock(stored);
   }
   releaseAll(failed);
-  Value next = b.add(position, current);
-  b.branchIf(b.ult(next, bytes), head, ValueRange{next, b.add(slice, b.cst(1))},
-             done, {});
-  b.startBlock(done);
+  if (head) {
+    Block *done = b.newBlock();
+    Value next = b.add(position, current),
+          slice = b.add(head->getArgument(1), b.cst(1));
+    b.branchIf(b.ult(next, bytes), head, ValueRange{next, slice}, done, {});
+    b.startBlock(done);
+  }
   func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
 }
 
@@ -309,10 +323,12 @@ func::FuncOp StepEmitter::build(StringRef name) {
 }
 
 func::FuncOp buildStepFunction(ModuleOp module, const Machine &machine,
-                               const Primitives &primitives, StringRef name,
+                               const Primitives &primitives,
+                               const Primitives *small, StringRef name,
                                const StepShape &shape, const Variant &variant,
                                const std::vector<Function> &functions) {
-  return StepEmitter(module, machine, primitives, shape, variant, functions)
+  return StepEmitter(module, machine, primitives, small, shape, variant,
+                     functions)
       .build(name);
 }
 

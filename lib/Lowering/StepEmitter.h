@@ -19,10 +19,11 @@ namespace coll::lowering {
 class StepEmitter {
 public:
   StepEmitter(mlir::ModuleOp module, const Machine &machine,
-              const Primitives &primitives, const StepShape &whole,
-              const Variant &variant, const std::vector<Function> &functions)
+              const Primitives &primitives, const Primitives *small,
+              const StepShape &whole, const Variant &variant,
+              const std::vector<Function> &functions)
       : b(module.getContext()), module(module), machine(machine),
-        primitives(primitives), shape(whole), variant(variant),
+        primitives(primitives), small(small), shape(whole), variant(variant),
         functions(functions) {
     original = shape.sinks;
     takeForm(false, false);
@@ -35,8 +36,11 @@ private:
       llvm::function_ref<void(Value port, Value index, unsigned number)>;
   void locate();
   Value signature();
+  mlir::Block *beginSlice();
   void slices();
+  void withoutDirect();
   void packetSlices();
+  void smallSlice();
   Value packetTile(TileOperands &tile);
   mlir::Block *tellAndLeave();
   void cleanSlots(const TileOperands &tile);
@@ -110,13 +114,15 @@ private:
   void acquireAll(PortSet &ports, TileOperands &tile);
   bool inPackets() const { return variant.protocol == Protocol::Packets; }
   bool canStream() const {
-    return variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
+    return !inSmall && variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
   }
 
   Builder b;
   mlir::ModuleOp module;
   const Machine &machine;
-  const Primitives &primitives;
+  Primitives primitives;   // of the form being emitted
+  const Primitives *small; // of small slots, null: there is no such form
+  bool inSmall = false;
   StepShape shape;                 // sinks that have fallen away are not in it
   std::vector<PortShape> original; // all of them
   std::vector<unsigned> sinkNumbers; // which ports its sinks are, written out

@@ -40,6 +40,34 @@ void StepEmitter::takeForm(bool dropped, bool moved) {
     }
 }
 
+/// Small messages do not go direct.
+void StepEmitter::withoutDirect() {
+  for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks, &original})
+    for (PortShape &port : *side) {
+      port.direct = Port::None;
+      port.drops = false;
+    }
+  shape.gathers = shape.spreads = shape.spreadsSource = false;
+  takeForm(false, false);
+}
+
+/// In launches with small messages of a host: each is one slice, which neither
+/// goes direct nor is stored past the caches, and memory has as little.
+void StepEmitter::smallSlice() {
+  const StepShape whole = shape;
+  const std::vector<PortShape> sinks = original;
+  const Primitives others = primitives;
+  primitives = *small;
+  inSmall = true;
+  withoutDirect();
+  slices();
+  inSmall = false;
+  primitives = others;
+  original = sinks;
+  shape = whole;
+  takeForm(false, false);
+}
+
 /// What is left of a step without sinks. What was put is awaited, which can be
 /// deferred to the end of the launch if nobody touches it before.
 void StepEmitter::awaitPuts() {
@@ -200,6 +228,13 @@ void StepEmitter::work() {
   sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), unit);
   if (inPackets())
     return packetSlices();
+  if (small) {
+    Block *inSmallLaunch = b.newBlock(), *others = b.newBlock();
+    b.branchIf(hasFlag(COLL_ARGS_SMALL), inSmallLaunch, others);
+    b.startBlock(inSmallLaunch);
+    smallSlice();
+    b.startBlock(others);
+  }
   position = b.cst(0);
   progress = b.shl(word(words, kStepNumber), b.cst(40));
   if (primitives.remote && mayPutWhole())

@@ -15,14 +15,9 @@
 namespace coll::lowering {
 using namespace mlir;
 
-/// In launches with small messages, the whole step. They do not go direct.
+/// In launches with small messages, the whole step.
 void StepEmitter::packetSlices() {
-  for (std::vector<PortShape> *side : {&shape.sources, &shape.sinks})
-    for (PortShape &port : *side) {
-      port.direct = Port::None;
-      port.drops = false;
-    }
-  shape.gathers = shape.spreads = shape.spreadsSource = false;
+  withoutDirect();
   slices();
 }
 

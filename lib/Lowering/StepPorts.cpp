@@ -329,7 +329,7 @@ void StepEmitter::releaseAll(Value failed) {
       publish(shape.sinks[i], port);
       if (!receives && primitives.fetchToWrite)
         func::CallOp::create(b, primitives.fetchToWrite,
-                             ValueRange{inst, args, endOf(port, true), bytes});
+                             ValueRange{inst, endOf(port, true), bytes});
     });
   });
   if (hasDropped && shape.receivesPut()) {
@@ -349,18 +349,14 @@ void StepEmitter::releaseAll(Value failed) {
   machine.endBehind(b, section);
 }
 
-/// Does this rank's buffer of the step lie in a window, in a launch that may go
-/// direct?
+/// Does this rank's buffer of the step lie in a window?
 Value StepEmitter::hasWindow() {
   Value source = b.at(words, uint64_t(kStepPorts) * 4);
   Value place = shape.receivesPut() ? ownBuffer(source) : word(source, kPortA);
   Value buffer = b.at(b.at(args, offsetof(coll_args, bufs)),
                       b.mul(place, b.cst(sizeof(coll_buf))));
   Value win = b.field(b.i64(), buffer, offsetof(coll_buf, win));
-  if (variant.protocol != Protocol::Any)
-    return b.ne(win, b.cst(0));
-  Value isSmall = hasFlag(COLL_ARGS_SMALL);
-  return b.and_(b.ne(win, b.cst(0)), b.xor_(isSmall, b.cst(1, b.i1())));
+  return b.ne(win, b.cst(0));
 }
 
 } // namespace coll::lowering

@@ -15,11 +15,18 @@ void TileEmitter::run() {
   bool narrow = !variant.move && accum != variant.dtype;
   unsigned tiles =
       shape.loopSources || shape.sources.size() > 2 || narrow ? 2 : 4;
-  Value done = largeLoop(lanes, tiles);
-  done = loop(done, operands.elements, lanes, 1);
-  if (lanes > 16 / bytes)
-    done = loop(done, operands.elements, 16 / bytes, 1);
-  // Small messages are all remainder, and bytes are mostly of wider elements.
+  // The shortest messages are all remainder, which is reached at once.
+  Value isShort = b.ult(operands.elements, b.cst(16 / bytes));
+  Value done = choose(
+      isShort, [&] { return b.cst(0); },
+      [&] {
+        Value whole = largeLoop(lanes, tiles);
+        whole = loop(whole, operands.elements, lanes, 1);
+        if (lanes > 16 / bytes)
+          whole = loop(whole, operands.elements, 16 / bytes, 1);
+        return whole;
+      });
+  // Bytes are mostly of wider elements.
   for (unsigned piece : {8, 4})
     if (bytes == 1)
       done = loop(done, operands.elements, piece, 1);

@@ -30,7 +30,7 @@ extern "C" {
 
 enum { COLL_BLOCK_ELEMS = 32, COLL_BLOCKS_TOGETHER = 16 };
 enum {
-  COLL_ABI = 4,
+  COLL_ABI = 5,
   COLL_UNIT_BYTES = 16,
   COLL_MAX_SLOTS = 8,
   COLL_MAX_SMALL_SLOTS = 64,
@@ -226,7 +226,9 @@ enum { COLL_PLACE_WIDE = 1, COLL_PLACE_SHIFT = 5 };
 enum {
   COLL_SMALL_HEAD = 8
 }; /* a small slot: the flag word (seq << 16 | sig16), then the payload,
-      contiguous */
+      contiguous. Small message n (from 0) of a host lies in slot n * (k_small /
+      2 | 1) mod k_small: what a processor fetches behind the slot it is at is
+      not what its peer is at. */
 
 /* On devices a small slot is packets (LL): words of eight bytes, each four
  * bytes of payload (the low half) and a flag of 32 bits, (seq mod 2^16) << 16 |

@@ -114,7 +114,7 @@ private:
   }
   uint64_t *smallSlot(uint64_t number) {
     uint64_t stride = (end.small_bytes + COLL_SMALL_HEAD + 63) / 64 * 64;
-    return at<uint64_t>(end.small + number % k() * stride);
+    return at<uint64_t>(end.small + number * (k() / 2 | 1) % k() * stride);
   }
 
   coll_end &end;
