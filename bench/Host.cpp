@@ -101,6 +101,7 @@ struct Subject {
   float *out = nullptr;
   std::vector<double> seconds = {}; // per batch, of the slowest rank
   uint64_t iterations = 0;
+  bool settles = true; // a floor has nothing to find out
 };
 
 class Rank {
@@ -118,6 +119,7 @@ private:
   void release();
   void meet();
   void exchange();
+  void settle(Subject &subject);
   void batch(Subject &subject);
   std::vector<Subject> collectives(size_t bytes);
   std::vector<Subject> allreduces(size_t bytes);
@@ -212,21 +214,29 @@ void Rank::exchange() {
     relax(turns);
 }
 
-/// As many calls as take a moment, by the clock of rank 0 in the first batch.
+/// Before the first batch, which has as many calls as take a moment, by the
+/// clock of rank 0. The first launches of a plan find out how they run best;
+/// that takes 14 of the longest, and some milliseconds of others.
+void Rank::settle(Subject &subject) {
+  constexpr uint64_t most = 20000, least = 16, batchesOfTrials = 4;
+  meet();
+  double start = now();
+  subject.once();
+  subject.once();
+  double each = std::max((now() - start) / 2, 1e-8);
+  if (rank == 0)
+    shared.iterations.value.store(
+        std::clamp(uint64_t(batchSeconds / each), uint64_t(1), most));
+  meet();
+  subject.iterations = shared.iterations.value.load();
+  uint64_t calls = std::max(least, batchesOfTrials * subject.iterations);
+  for (uint64_t i = 0; i != calls && subject.settles; ++i)
+    subject.once();
+}
+
 void Rank::batch(Subject &subject) {
-  constexpr uint64_t most = 20000;
-  if (subject.iterations == 0) {
-    meet();
-    double start = now();
-    subject.once();
-    subject.once();
-    double each = std::max((now() - start) / 2, 1e-8);
-    if (rank == 0)
-      shared.iterations.value.store(
-          std::clamp(uint64_t(batchSeconds / each), uint64_t(1), most));
-    meet();
-    subject.iterations = shared.iterations.value.load();
-  }
+  if (subject.iterations == 0)
+    settle(subject);
   // What ran in between has left other data in the caches; peers' batches of an
   // operation follow one another.
   subject.once();
@@ -336,6 +346,7 @@ void Rank::measure(size_t bytes) {
     subjects.push_back({"exchange", [&] { exchange(); }});
   else
     subjects.push_back({"copy", [&] { copyPastCaches(out, in, bytes); }});
+  subjects[0].settles = false;
   for (auto &family : {allreduces(bytes), collectives(bytes)})
     for (const Subject &subject : family)
       if (isListed(list, subject.name))

@@ -14,7 +14,8 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
                      std::span<const uint32_t> maxStepChunks,
                      const RingSizes &rings, StreamRules streams)
     : plan(plan), ranks(ranks), cls(cls), words(words),
-      maxStepChunks(maxStepChunks), rings(rings), streams(streams) {
+      maxStepChunks(maxStepChunks), rings(rings), streams(streams),
+      isByKernel(streams.byKernel) {
   uint32_t indexOfKind[COLL_BUF_SCALAR + 1] = {};
   uint32_t firstPart = 0;
   for (uint32_t b = 0; b != plan.nbufs; ++b) {
@@ -45,6 +46,7 @@ Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
   sizes.resize(ranks.nsizes);
   begins.resize(buffers.size());
   ends.resize(buffers.size());
+  inProcess.resize(buffers.size());
   ranges.reserve(firstPart);
   givenOf.assign(ranks.nsizes, -1);
   // The caller's counts stand in the order of the launch array; the class lists
@@ -398,14 +400,28 @@ void Arguments::findWindows() {
     return;
   for (size_t b = 0; b != buffers.size(); ++b) {
     uint64_t &win = head->bufs[b].win;
-    win = 0;
+    win = inProcess[b] = 0;
     if (head->bufs[b].displ || begins[b] == ends[b])
       continue;
     win = windows->find(begins[b], ends[b]);
-    if (win == 0 && messageBytes >= windows->leastInProcess() &&
-        !(plan.reduces && windows->isSlowToReduce()))
-      win = windows->findInProcess(begins[b], ends[b]);
+    if (win != 0 || messageBytes < windows->leastInProcess() ||
+        (plan.reduces && windows->isSlowToReduce()))
+      continue;
+    inProcess[b] = windows->findInProcess(begins[b], ends[b]);
+    win = isByKernel ? inProcess[b] : 0;
   }
+}
+
+void Arguments::take(Way way) {
+  head->flags &= ~uint32_t(COLL_ARGS_STREAM_SLOTS);
+  if (way.streams)
+    head->flags |= COLL_ARGS_STREAM_SLOTS;
+  if (way.byKernel == isByKernel)
+    return;
+  isByKernel = way.byKernel;
+  for (size_t b = 0; b != buffers.size(); ++b)
+    if (inProcess[b] != 0)
+      head->bufs[b].win = isByKernel ? inProcess[b] : 0;
 }
 
 Status Arguments::fill(const coll_call &call) {

@@ -16,6 +16,7 @@
 #include "runtime/core/Environment.h"
 #include "runtime/core/Plan.h"
 #include "runtime/core/UserMemory.h"
+#include "runtime/core/WayTrials.h"
 
 #include <vector>
 
@@ -46,6 +47,7 @@ struct StreamRules {
   /// Messages of few slots are cut finer, into pieces of no less than this; the
   /// same on all ranks; 0: they are not.
   uint32_t pieceBytes = 0;
+  bool byKernel = false; ///< peers get at memory in no window
 };
 
 class Arguments {
@@ -58,6 +60,8 @@ public:
 
   /// From now on buffers that lie in this rank's windows are marked as such.
   void useWindows(const UserMemory &memory) { windows = &memory; }
+  /// How the next launch runs, if it is not small.
+  void take(Way way);
 
   /// Fills args() for this call, whose dtype and op have been checked.
   /// COLL_INVALID names what is wrong with it.
@@ -153,10 +157,12 @@ private:
   std::vector<int32_t> givenOf; ///< by size symbol: index into count[] or -1
   std::vector<CallBuffer> buffers;
   std::vector<uint64_t> begins, ends; ///< extents of the buffers in memory
+  std::vector<uint64_t> inProcess;    ///< coll_buf.win of those in no window
   std::vector<PartRange> ranges;
   bool isPlain = false;  ///< no scalars, and packed buffers of equal parts
   bool isPlaced = false; ///< *head holds buffers that have been checked
   bool isBulk = false;   ///< no small slots
+  bool isByKernel;       ///< buffers in no window are offered as inProcess says
   bool isShaped = false; ///< *head holds the shape of a call with these
   const UserMemory *windows = nullptr;
   uint64_t numFills = 0;

@@ -171,4 +171,13 @@ void Communicator::info(const char *format, ...) const {
   fprintf(stderr, "coll: rank %d of %d: %s\n", rank(), size(), text);
 }
 
+bool Communicator::offersProcess() const {
+  return reached && (reachedByThreads ||
+                     env.processMemory.value_or(membership.remotePays));
+}
+
+bool Communicator::triesProcess() const {
+  return reached && !reachedByThreads && !env.processMemory;
+}
+
 } // namespace coll

@@ -94,6 +94,9 @@ public:
   /// threads of it.
   bool isReached() const { return reached; }
   bool isReachedByThreads() const { return reachedByThreads; }
+  /// Whether launches begin with it offered to peers, and may change that.
+  bool offersProcess() const;
+  bool triesProcess() const;
   int hostRanks() const { return membership.nranks; } ///< all on one host yet
   const Environment &environment() const { return env; }
   uint64_t id() const { return membership.id; }

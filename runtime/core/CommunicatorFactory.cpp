@@ -117,14 +117,16 @@ void CommunicatorFactory::findReach(Communicator &comm) {
   // Nobody moves bytes so from or to a device.
   allReach &= !comm.env.device;
   comm.reachedByThreads = allThreads;
-  comm.reached = allReach && (allThreads || comm.env.processMemory.value_or(
-                                                comm.membership.remotePays));
-  comm.info(
-      "memory that is not registered: %s",
-      comm.reached ? allThreads ? "reached by all ranks, threads of a process"
-                                : "reached by the kernel (COLL_CMA=0: not)"
-      : !allReach  ? "by slots: not within reach of all ranks, or COLL_CMA=0"
-                   : "by slots: the kernel is slower, as rank 0 measured");
+  comm.reached = allReach;
+  const char *how =
+      !allReach    ? "by slots: not within reach of all ranks, or COLL_CMA=0"
+      : allThreads ? "reached by all ranks, threads of a process"
+      : !comm.triesProcess() ? "reached by the kernel (COLL_CMA=1)"
+      : comm.offersProcess() ? "reached by the kernel, or by slots where "
+                               "launches show that to be faster"
+                             : "by slots, or reached by the kernel where "
+                               "launches show that to be faster";
+  comm.info("memory that is not registered: %s", how);
 }
 
 Status CommunicatorFactory::initialize(MeetingRequest &request,

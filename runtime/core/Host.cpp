@@ -114,6 +114,16 @@ uint64_t lastCacheBytes() {
   return bytes;
 }
 
+uint64_t availableBytes() {
+  auto text = readSmallFile("/proc/meminfo", 4096);
+  size_t at = text ? text->find("MemAvailable:") : std::string::npos;
+  unsigned long long kilobytes = 0;
+  if (at == std::string::npos ||
+      sscanf(text->c_str() + at, "MemAvailable: %llu kB", &kilobytes) != 1)
+    return 0;
+  return uint64_t(kilobytes) << 10;
+}
+
 std::string hostName() {
   char name[256] = "";
   if (gethostname(name, sizeof name - 1) != 0)

@@ -45,6 +45,13 @@ Lane::Lane(Communicator &comm, uint32_t isa)
               .pieceBytes = pieceBytes(comm)},
       links(comm), countMemory(2 * size_t(comm.size()) - 1) {}
 
+/// What ranks reach of one another is known when lanes have been made.
+StreamRules Lane::streamRules() const {
+  StreamRules rules = streams;
+  rules.byKernel = communicator.offersProcess();
+  return rules;
+}
+
 uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
   // Measured: spinning wins while everyone has a core, and else delays the very
   // rank that one waits for.
@@ -321,13 +328,16 @@ static void runBlock(void *context, uint32_t block) {
   __atomic_store_n(&line.entered, 0, __ATOMIC_RELAXED);
 }
 
-bool Lane::triesStreams() const {
-#if defined(__x86_64__)
-  return !deviceLane && communicator.size() > 1 &&
-         !communicator.environment().nonTemporal;
-#else
-  return false; // kernels have no such stores
+WayRules Lane::wayRules(const coll_plan &plan) const {
+  WayRules rules = {.first = {streams.isOn, communicator.offersProcess()}};
+  if (deviceLane || communicator.size() == 1)
+    return rules;
+#if defined(__x86_64__) // no other kernels have such stores
+  rules.triesStreams = !communicator.environment().nonTemporal;
 #endif
+  if (communicator.triesProcess() && !plan.reduces)
+    rules.leastByKernel = communicator.memory().leastInProcess();
+  return rules;
 }
 
 Status Lane::run(Member &member, coll_kernel_fn kernel) {
@@ -335,13 +345,10 @@ Status Lane::run(Member &member, coll_kernel_fn kernel) {
   PlanInstance &inst = member.instance(member.arguments().isInPlace());
   if (inst.nblocks == 0)
     return Status::ok();
-  StreamTrials *trials =
-      args.flags & COLL_ARGS_SMALL ? nullptr : member.streamTrials();
-  if (trials) {
-    args.flags &= ~uint32_t(COLL_ARGS_STREAM_SLOTS);
-    if (trials->begin(member.arguments().largestMessage()))
-      args.flags |= COLL_ARGS_STREAM_SLOTS;
-  }
+  WayTrials *trials =
+      args.flags & COLL_ARGS_SMALL ? nullptr : member.wayTrials();
+  if (trials)
+    member.arguments().take(trials->begin(member.arguments().largestMessage()));
   // Blocks count their steps from the start of the launch.
   auto *signals = reinterpret_cast<BlockSignal *>(inst.signals);
   BlockJob job = {reinterpret_cast<coll_block *>(inst.blocks), kernel, &args,

@@ -59,9 +59,9 @@ public:
   //===-- For plans being loaded --------------------------------------------//
   Communicator &comm() { return communicator; }
   uint32_t isa() const { return hostIsa; }
-  StreamRules streamRules() const { return streams; }
-  /// Whether launches find out how slots are best stored to.
-  bool triesStreams() const;
+  StreamRules streamRules() const;
+  /// What launches of a plan find out about how they are best run.
+  WayRules wayRules(const coll_plan &plan) const;
   Scratch &scratch() { return memory; }
   Stopovers &stopovers() { return stops; }
   Channels &channels() { return links; }

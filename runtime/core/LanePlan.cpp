@@ -208,8 +208,9 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
       lane.comm().rings(), plan.rulesOf(lane));
   made->launchArguments->useWindows(lane.comm().memory());
-  if (lane.triesStreams() && cls.nsend != 0)
-    made->trials = std::make_unique<StreamTrials>(lane.comm().streams());
+  const WayRules ways = lane.wayRules(plan.plan());
+  if (made->numBlocks != 0 && ways.triesAny())
+    made->trials = std::make_unique<WayTrials>(ways);
   if (!lane.device())
     COLL_TRY(lane.stopovers().reserve(made->numBlocks +
                                           size_t(cls.nrecv) * ranks.instances,

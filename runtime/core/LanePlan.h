@@ -14,7 +14,7 @@
 #include "runtime/core/Arguments.h"
 #include "runtime/core/Channel.h"
 #include "runtime/core/Scratch.h"
-#include "runtime/core/StreamTrials.h"
+#include "runtime/core/WayTrials.h"
 
 namespace coll {
 
@@ -61,8 +61,8 @@ public:
   void connect(Channels &channels);
 
   Arguments &arguments() { return *launchArguments; }
-  /// Null: how launches store into slots is settled.
-  StreamTrials *streamTrials() { return trials.get(); }
+  /// Null: how launches run is settled.
+  WayTrials *wayTrials() { return trials.get(); }
   /// The record of the last launch; the texts are the same in all.
   LaunchRecord &record() { return launchRecord; }
   PlanInstance &instance(bool inPlace) { return instances[inPlace]; }
@@ -93,7 +93,7 @@ private:
   std::vector<BlockSignal> signals[2];
   PlanInstance instances[2] = {};
   std::unique_ptr<Arguments> launchArguments;
-  std::unique_ptr<StreamTrials> trials;
+  std::unique_ptr<WayTrials> trials;
   LaunchRecord launchRecord;
 };
 

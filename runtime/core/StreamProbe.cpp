@@ -7,7 +7,7 @@
 // data further away. Which is faster is the machine's affair (here by a factor
 // of 2 to 10), so the probe plays it: two threads, one ring of slots as wide as
 // channels have it, a few times around either way in turn, and the best of
-// each. Launches go on from there (StreamTrials.cpp).
+// each. Launches go on from there (WayTrials.cpp).
 //
 // What the kernel moves from process to process costs one copy, and some work
 // per page; on some machines that makes 2 GB/s, on others 40. Its peer in the

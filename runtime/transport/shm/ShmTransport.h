@@ -14,7 +14,13 @@
 //
 // Offer on the wire: u32 magic, u32 sizes of the rings (slot bytes, slots,
 // small bytes, small slots), u64 bytes of the memory, u32 channels, and per
-// channel u32 (1: the offering rank sends), u32 tag, u64 offset of the half.
+// channel u32 places of the bulk ring (0: the offering rank sends), u32 tag,
+// u64 offset of the half.
+//
+// Who owns a ring decides how many places it has. More than slots cost memory
+// that nothing needs, so all rings of a process together have a bound for it:
+// an application may have many communicators.
+//
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_SHM_SHMTRANSPORT_H
@@ -35,6 +41,7 @@ size_t smallSlotStride(uint32_t smallBytes);
 class ShmTransport final : public Transport {
 public:
   ShmTransport(const RingSizes &sizes, int ranks);
+  ~ShmTransport() override;
 
   const char *name() const override { return "shm"; }
   size_t ownBytes() const override { return offered; }
@@ -46,19 +53,27 @@ public:
   void abort() noexcept override {}     // kernels alone store, and see the word
 
 private:
-  void setEnd(Channel &channel, std::byte *half, bool isRing) const;
-
-  uint32_t placesOf(const ChannelId &id) const {
-    return id.tag == 0 ? places : sizes.slots;
-  }
-  ShmRingLayout ringOf(const ChannelId &id) const {
-    return {sizes, placesOf(id)};
+  /// Where a half lies in an offer; `places` are 0 if it is a sender's.
+  struct Half {
+    size_t offset;
+    uint32_t places;
+  };
+  void setEnd(Channel &channel, std::byte *half, uint32_t places) const;
+  size_t layOut(std::span<Channel *const> channels, bool isWide,
+                std::vector<Half> &halves);
+  Status allocate(std::span<Channel *const> channels, std::vector<Half> &halves,
+                  size_t &bytes, UniqueFd &fd);
+  Status checkRoom(size_t bytes) const;
+  size_t extraBytes(uint32_t ringPlaces) const {
+    return size_t(sizes.slotBytes) * (ringPlaces - sizes.slots);
   }
 
   const RingSizes sizes;
-  const uint32_t places; ///< for bulk messages, in rings of the first tag
+  const int ranks;
+  const uint32_t places; ///< at most, of rings of the first tag
   std::vector<MappedMemory> mappings;
   size_t offered = 0;
+  size_t extra = 0; ///< of the process's bound
 };
 
 } // namespace coll
