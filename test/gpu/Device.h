@@ -26,6 +26,14 @@ void check(cuda::Result result, const char *what);
 extern std::atomic<unsigned> failures;
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/// What is under way, for a check that ends without a word of its own: every
+/// rank may say so. `watch` ends the program when nothing new is said for so
+/// long.
+void begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void watch(double seconds);
+/// Since the program began.
+double secondsSpent();
+
 /// One rank's device, stream, memory and graph, on the rank's thread.
 class Gpu {
 public:
@@ -55,7 +63,11 @@ private:
 
 struct Options {
   int ranks = 4, devices = 1;
-  bool isQuick = false; ///< few sizes, nothing timed for long
+  bool isQuick = false;            ///< few sizes, nothing timed for long
+  size_t mostElements = 1'000'003; ///< of a call that is checked
+  double seconds = 280;            ///< what is not begun by then is left out
+  int process = -1;                ///< this is such a process of checkProcesses
+  bool isOver(double share) const { return secondsSpent() > share * seconds; }
 };
 
 /// A rank of a job: a thread with a communicator.
@@ -64,7 +76,11 @@ struct RankContext {
   coll_comm *comm;
   Gpu &device;
   std::barrier<> &together;
+  unsigned failuresBefore = 0; ///< when the job began, the same on all ranks
 };
+/// Whether something has failed since `before`; all ranks ask and hear the
+/// same.
+bool hasFailed(RankContext &rank, unsigned before);
 /// Runs the body on every rank; rank r on device r modulo the devices.  A rank
 /// that cannot begin is a failure.
 void onRanks(int ranks, int devices, double deadlineSeconds,
@@ -74,9 +90,19 @@ void onRanks(int ranks, int devices, double deadlineSeconds,
 extern const coll_plan *const plans[];
 extern const unsigned numPlans;
 
+/// The first all-reduce for so many ranks; null: none was packed.
+const coll_plan *anAllreduce(int ranks);
+/// One call of a plan, launched and replayed from a graph, in memory of the
+/// driver or in registered memory.
+void checkCall(RankContext &rank, const coll_plan &plan, size_t count,
+               bool isRegistered);
+/// Of the process of checkProcesses that this is.
+int runProcess(const Options &options);
+
 // The sections of the check.
 void checkLitmus(const Options &options);
 void checkCollectives(const Options &options);
+void checkProcesses(const Options &options);
 void checkFaults(const Options &options);
 void measure(const Options &options);
 

@@ -28,35 +28,76 @@ static Module load() {
 }
 
 static void launch(Gpu &device, Function function, unsigned threads,
-                   void *words, uint64_t rounds) {
-  auto address = DevicePtr(reinterpret_cast<uintptr_t>(words));
+                   DevicePtr words, uint64_t rounds, uint64_t apart) {
   // One buffer, for drivers that copy parameters in one piece, too.
   struct {
-    uint64_t words, rounds;
-  } values = {address, rounds};
-  void *list[] = {&values.words, &values.rounds};
+    uint64_t words, rounds, apart;
+  } values = {words, rounds, apart};
+  void *list[] = {&values.words, &values.rounds, &values.apart};
   check(driver().launchKernel(function, 2, 1, 1, threads, 1, 1, 0,
                               device.stream(), list, nullptr),
         "launch of a litmus kernel");
   device.wait();
 }
 
+namespace {
+/// Memory that is mapped twice.
+class Twice {
+public:
+  explicit Twice(int device);
+  ~Twice();
+  Twice(const Twice &) = delete;
+  DevicePtr at[2] = {};
+
+private:
+  MemHandle handle = 0;
+  size_t bytes = 0;
+};
+} // namespace
+
+Twice::Twice(int device) {
+  AllocationProp prop = {};
+  prop.type = allocationPinned;
+  prop.location = {locationDevice, device};
+  check(driver().memGranularity(&bytes, &prop, granularityMinimum), "granule");
+  bytes = (wordBytes + bytes - 1) / bytes * bytes;
+  check(driver().memCreate(&handle, bytes, &prop, 0), "memory");
+  AccessDesc access = {{locationDevice, device}, accessReadWrite};
+  for (DevicePtr &each : at) {
+    check(driver().addressReserve(&each, bytes, 0, 0, 0), "addresses");
+    check(driver().memMap(each, bytes, 0, handle, 0), "map");
+    check(driver().memSetAccess(each, bytes, &access, 1), "access");
+  }
+}
+
+Twice::~Twice() {
+  for (DevicePtr each : at) {
+    check(driver().memUnmap(each, bytes), "unmap");
+    check(driver().addressFree(each, bytes), "free of addresses");
+  }
+  check(driver().memRelease(handle), "free");
+}
+
 static void run(Gpu &device, Module module, const char *name, unsigned threads,
-                uint64_t rounds) {
+                uint64_t rounds, bool isTwice) {
+  begin("litmus test %s", name);
   Function function = nullptr;
   check(driver().moduleGetFunction(&function, module, name), name);
   std::vector<uint64_t> words(wordBytes / 8);
-  void *memory = device.allocate<uint64_t>(words.size());
-  device.write(memory, words.data(), wordBytes);
-  launch(device, function, threads, memory, rounds);
-  device.read(words.data(), memory, wordBytes);
+  Twice memory(device.number);
+  auto *base = reinterpret_cast<void *>(uintptr_t(memory.at[0]));
+  device.write(base, words.data(), wordBytes);
+  launch(device, function, threads, memory.at[0], rounds,
+         memory.at[isTwice] - memory.at[0]);
+  device.read(words.data(), base, wordBytes);
   uint64_t wrong = words[256 / 8];
   for (unsigned t = 0; threads > 1 && t != threads; ++t)
     wrong += words[(errorsAt + 16 * t) / 8];
   if (wrong)
     fail("%s: %llu wrong values in %llu rounds", name,
          (unsigned long long)wrong, (unsigned long long)rounds);
-  printf("%-24s %8llu rounds  %s\n", name, (unsigned long long)rounds,
+  printf("%-24s %-16s %8llu rounds  %s\n", name,
+         isTwice ? "two addresses" : "one address", (unsigned long long)rounds,
          wrong ? "FAILED" : "ok");
   fflush(stdout);
 }
@@ -64,7 +105,10 @@ static void run(Gpu &device, Module module, const char *name, unsigned threads,
 void coll::gpu::checkLitmus(const Options &options) {
   Gpu device(0);
   Module module = load();
-  run(device, module, "message_passing", 1, options.isQuick ? 20 : 200'000);
-  run(device, module, "pairs", 32, options.isQuick ? 20 : 200'000);
+  const uint64_t rounds = options.isQuick ? 20 : options.mostElements / 5;
+  for (bool isTwice : {false, true}) {
+    run(device, module, "message_passing", 1, rounds, isTwice);
+    run(device, module, "pairs", 32, rounds, isTwice);
+  }
   check(driver().moduleUnload(module), "unload");
 }

@@ -1,10 +1,11 @@
 //===- Timing.cpp - Latency and bandwidth on a GPU ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The best all-reduce of those that were packed at every size, launched from a
-// graph; beside it a copy in device memory of as many bytes, and NCCL's, where
-// its library is there and every rank has a device of its own.  Ranks that
-// share a device share its memory's bandwidth, so what they reach is a floor.
+// The best all-reduce of those that were packed at every size, in plain and in
+// registered memory, launched from a graph; beside it a copy in device memory
+// of as many bytes, and NCCL's, where its library is there and every rank has a
+// device of its own.  Ranks that share a device share its memory's bandwidth,
+// so what they reach is a floor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,10 +78,15 @@ struct Nccl {
   }
 };
 
+/// Seconds of a launch; 0: not measured.
+struct Best {
+  double seconds = 0;
+  const char *plan = "-";
+};
 struct Row {
   size_t bytes = 0;
-  double best = 0, copy = 0, nccl = 0; ///< seconds; 0: not measured
-  const char *plan = "";
+  Best plain, registered;
+  double copy = 0, nccl = 0;
 };
 
 class Measurement {
@@ -90,33 +96,51 @@ public:
   void print() const;
 
 private:
-  void timePlan(const coll_plan &plan);
+  void timePlan(const coll_plan &plan, bool isRegistered);
   void timeNccl();
   void timeCopies();
-  int launches(size_t bytes) const {
-    return options.isQuick ? 1 : bytes <= (1 << 20) ? 50 : 5;
-  }
+  /// All ranks ask: so many launches in a graph, by what one has taken rank 0.
+  int launchesFor(double seconds, const RankContext &rank);
   int replays() const { return options.isQuick ? 1 : 4; }
 
   const Options &options;
   std::vector<Row> rows;
+  std::atomic<int> agreed{0};
 };
 } // namespace
 
 Measurement::Measurement(const Options &options) : options(options) {
-  size_t last = options.isQuick ? 64 : size_t(64) << 20;
+  constexpr size_t most = size_t(64) << 20;
+  size_t last =
+      options.isQuick ? 64 : std::min(most, 64 * options.mostElements);
   for (size_t bytes = 8; bytes <= last; bytes *= bytes < (64 << 10) ? 2 : 4) {
     rows.emplace_back();
     rows.back().bytes = bytes;
   }
 }
 
-void Measurement::timePlan(const coll_plan &plan) {
-  onRanks(options.ranks, options.devices, 60, [&](RankContext &rank) {
-    size_t most = rows.back().bytes / sizeof(float);
-    const void *ins[] = {rank.device.allocate<float>(most)};
-    void *outs[] = {rank.device.allocate<float>(most)};
+int Measurement::launchesFor(double seconds, const RankContext &rank) {
+  constexpr double mostSeconds = 0.2;
+  if (rank.rank == 0)
+    agreed = std::clamp(int(mostSeconds / (seconds * (replays() + 1) + 1e-9)),
+                        1, 50);
+  rank.together.arrive_and_wait();
+  return agreed;
+}
+
+void Measurement::timePlan(const coll_plan &plan, bool isRegistered) {
+  onRanks(options.ranks, options.devices, 15, [&](RankContext &rank) {
+    const size_t most = rows.back().bytes;
+    void *buffers[2] = {};
+    for (void *&buffer : buffers)
+      if (!isRegistered)
+        buffer = rank.device.allocate<char>(most);
+      else if (coll_mem_alloc(rank.comm, most, &buffer) != COLL_OK)
+        fail("%s: coll_mem_alloc: %s", plan.name, coll_last_error());
+    const void *ins[] = {buffers[0]};
+    void *outs[] = {buffers[1]};
     for (Row &row : rows) {
+      begin("%s of %zu bytes, timed", plan.name, row.bytes);
       size_t count = row.bytes / sizeof(float);
       coll_call call = {};
       call.in = ins;
@@ -125,19 +149,25 @@ void Measurement::timePlan(const coll_plan &plan) {
       call.dtype = COLL_F32;
       call.op = COLL_SUM;
       if (coll_launch_prepare(&plan, &call, rank.comm) != COLL_OK)
-        return fail("%s: %s", plan.name, coll_last_error());
-      double seconds = timeGraph(
-          rank.device, launches(row.bytes), replays(),
-          [&] { rank.together.arrive_and_wait(); },
-          [&] {
-            if (coll_launch(&plan, &call, rank.comm, rank.device.stream()) !=
-                COLL_OK)
-              fail("%s: %s", plan.name, coll_last_error());
-          });
-      if (rank.rank == 0 && (row.best == 0 || seconds < row.best)) {
-        row.best = seconds;
-        row.plan = plan.name;
-      }
+        fail("%s: %s", plan.name, coll_last_error());
+      if (hasFailed(rank, rank.failuresBefore))
+        return;
+      auto timed = [&](int launches, int replays) {
+        return timeGraph(
+            rank.device, launches, replays,
+            [&] { rank.together.arrive_and_wait(); },
+            [&] {
+              if (coll_launch(&plan, &call, rank.comm, rank.device.stream()) !=
+                  COLL_OK)
+                fail("%s: %s", plan.name, coll_last_error());
+            });
+      };
+      double one = timed(1, 1);
+      int launches = launchesFor(one, rank);
+      double seconds = launches > 1 ? timed(launches, replays()) : one;
+      Best &best = isRegistered ? row.registered : row.plain;
+      if (rank.rank == 0 && (best.seconds == 0 || seconds < best.seconds))
+        best = {seconds, plan.name};
     }
   });
 }
@@ -159,8 +189,7 @@ void Measurement::timeNccl() {
     bool isGood = nccl.commInitRank(&comm, rank.ranks, id, rank.rank) == 0;
     for (Row &row : rows) {
       double seconds = timeGraph(
-          rank.device, launches(row.bytes), replays(),
-          [&] { rank.together.arrive_and_wait(); },
+          rank.device, 10, replays(), [&] { rank.together.arrive_and_wait(); },
           [&] {
             isGood =
                 isGood && nccl.allReduce(in, out, row.bytes / sizeof(float),
@@ -185,7 +214,7 @@ void Measurement::timeCopies() {
   auto to = DevicePtr(uintptr_t(device.allocate<char>(most)));
   for (Row &row : rows)
     row.copy = timeGraph(
-        device, launches(row.bytes), replays(), [] {},
+        device, 10, replays(), [] {},
         [&] {
           check(driver().copyOnDevice(to, from, row.bytes, device.stream()),
                 "copy in device memory");
@@ -193,29 +222,41 @@ void Measurement::timeCopies() {
 }
 
 void Measurement::run() {
+  timeCopies();
+  timeNccl();
   for (unsigned p = 0; p != numPlans; ++p) {
     bool fits = strcmp(plans[p]->contract, "allreduce") == 0;
     for (uint32_t i = 0; fits && i != plans[p]->nranks_entries; ++i)
       if (plans[p]->ranks[i].nranks == uint32_t(options.ranks))
-        timePlan(*plans[p]);
+        for (bool isRegistered : {false, true})
+          if (options.isOver(0.93))
+            fail("%s: not timed, for time", plans[p]->name);
+          else
+            timePlan(*plans[p], isRegistered);
   }
-  timeCopies();
-  timeNccl();
 }
 
 void Measurement::print() const {
-  printf("# all-reduce of f32, %d ranks on %d devices; busbw as in nccl-tests\n"
-         "# %10s %10s %10s %10s %10s %10s  %s\n",
-         options.ranks, options.devices, "bytes", "us", "busbw", "copy us",
-         "copy GB/s", "NCCL us", "schedule");
+  printf("# all-reduce of f32, %d ranks on %d devices; busbw as in nccl-tests; "
+         "plain: packets or slots, registered: packets or direct\n"
+         "# %10s %10s %10s %10s %10s %10s  %-26s %10s %10s  %s\n",
+         options.ranks, options.devices, "bytes", "copy us", "copy GB/s",
+         "NCCL us", "plain us", "busbw", "schedule", "reg. us", "busbw",
+         "schedule");
   double factor = 2.0 * (options.ranks - 1) / options.ranks;
   for (const Row &row : rows) {
+    auto bandwidth = [&](double seconds) {
+      return seconds > 0 ? double(row.bytes) / seconds / 1e9 : 0;
+    };
     char nccl[32] = "-";
     if (row.nccl > 0)
       snprintf(nccl, sizeof nccl, "%.2f", row.nccl * 1e6);
-    printf("  %10zu %10.2f %10.2f %10.2f %10.2f %10s  %s\n", row.bytes,
-           row.best * 1e6, double(row.bytes) / row.best / 1e9 * factor,
-           row.copy * 1e6, double(row.bytes) / row.copy / 1e9, nccl, row.plan);
+    printf("  %10zu %10.2f %10.2f %10s", row.bytes, row.copy * 1e6,
+           bandwidth(row.copy), nccl);
+    for (const Best *best : {&row.plain, &row.registered})
+      printf(" %10.2f %10.2f  %-26s", best->seconds * 1e6,
+             bandwidth(best->seconds) * factor, best->plan);
+    printf("\n");
   }
 }
 

@@ -8,6 +8,9 @@
 ;   pairs             64-bit words of data and flag, st.relaxed.sys and
 ;                     ld.relaxed.sys: both halves arrive together
 ;
+; The reader's addresses are %apart bytes behind the writer's: so are those of one
+; memory that is mapped twice, as a channel's is.
+;
 ; words: 64-bit words 128 bytes apart, zero at begin: flag, answer, errors, then
 ; the payload.
 
@@ -16,13 +19,15 @@ target triple = "nvptx64-nvidia-cuda"
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 
-define ptx_kernel void @message_passing(ptr addrspace(1) %words, i64 %rounds) {
+define ptx_kernel void @message_passing(ptr addrspace(1) %base, i64 %rounds, i64 %apart) {
 entry:
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %isWriter = icmp eq i32 %block, 0
+  %shift = select i1 %isWriter, i64 0, i64 %apart
+  %words = getelementptr i8, ptr addrspace(1) %base, i64 %shift
   %answer = getelementptr i8, ptr addrspace(1) %words, i64 128
   %errors = getelementptr i8, ptr addrspace(1) %words, i64 256
   %payload = getelementptr i8, ptr addrspace(1) %words, i64 384
-  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %isWriter = icmp eq i32 %block, 0
   br i1 %isWriter, label %write, label %read
 
 write:
@@ -78,8 +83,12 @@ out:
 
 ; A pair for each thread, 16 bytes apart behind the first 512 bytes; answers behind
 ; them.
-define ptx_kernel void @pairs(ptr addrspace(1) %words, i64 %rounds) {
+define ptx_kernel void @pairs(ptr addrspace(1) %base, i64 %rounds, i64 %apart) {
 entry:
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %isWriter = icmp eq i32 %block, 0
+  %shift = select i1 %isWriter, i64 0, i64 %apart
+  %words = getelementptr i8, ptr addrspace(1) %base, i64 %shift
   %tid32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %tid = zext i32 %tid32 to i64
   %at = shl i64 %tid, 4
@@ -89,8 +98,6 @@ entry:
   %answer = getelementptr i8, ptr addrspace(1) %words, i64 %answerAt
   %wrongAt = add i64 %at, 16384
   %errors = getelementptr i8, ptr addrspace(1) %words, i64 %wrongAt
-  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %isWriter = icmp eq i32 %block, 0
   br i1 %isWriter, label %write, label %read
 
 write:

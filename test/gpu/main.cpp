@@ -1,9 +1,11 @@
 //===- main.cpp - The check of coll on a GPU ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// usage: gpu-check [--ranks N] [--quick]
+// usage: gpu-check [--ranks N] [--quick] [--seconds S] [--elements N]
 //
-// Needs a CUDA driver and a device, and nothing else: schedules, device code
+// What is not begun when S seconds have gone is left out, and that is a
+// failure. --elements: of the largest call that is checked.  Needs a CUDA
+// driver and a device, and nothing else: schedules, device code
 // and the runtime are in it.  Exit status 0: all is right; 1: something is not;
 // 77: not run, as there is no device.
 //
@@ -28,10 +30,18 @@ static bool readOptions(int argc, char **argv, Options &options) {
       options.ranks = atoi(argv[++i]);
     else if (strcmp(argv[i], "--quick") == 0)
       options.isQuick = true;
+    else if (strcmp(argv[i], "--seconds") == 0 && i + 1 != argc)
+      options.seconds = atof(argv[++i]);
+    else if (strcmp(argv[i], "--elements") == 0 && i + 1 != argc)
+      options.mostElements = size_t(atoll(argv[++i]));
+    else if (strcmp(argv[i], "--process") == 0 && i + 1 != argc)
+      options.process = atoi(argv[++i]);
     else
       return false;
   }
-  return options.ranks >= 2 && options.ranks <= 64;
+  constexpr size_t mostElements = size_t(1) << 26;
+  return options.ranks >= 2 && options.ranks <= 64 && options.seconds > 0 &&
+         options.mostElements >= 1 && options.mostElements <= mostElements;
 }
 
 static void printDevices(int count) {
@@ -52,28 +62,39 @@ static void printDevices(int count) {
 int main(int argc, char **argv) {
   Options options;
   if (!readOptions(argc, argv, options)) {
-    fprintf(stderr, "usage: gpu-check [--ranks N] [--quick]\n");
+    fprintf(stderr, "usage: gpu-check [--ranks N] [--quick] [--seconds S] "
+                    "[--elements N]\n");
     return 2;
   }
+  // Ranks that share a device have streams of their own, but streams share the
+  // driver's queues, of which there are 8 if nobody says so: a launch that
+  // stands behind one of another rank there, which waits for it, never begins.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   if (std::string why = driver().open(); !why.empty()) {
     printf("not run: %s\n", why.c_str());
     return notRun;
   }
   check(driver().deviceGetCount(&options.devices), "count of devices");
   options.devices = std::min(options.devices, options.ranks);
+  if (options.process >= 0)
+    return runProcess(options);
+  watch(60);
   printDevices(options.devices);
   struct {
     const char *title;
     void (*run)(const Options &);
   } sections[] = {{"litmus tests", checkLitmus},
                   {"collectives", checkCollectives},
+                  {"processes", checkProcesses},
                   {"failures", checkFaults},
                   {"measurements", measure}};
   for (auto &section : sections) {
     printf("\n# %s\n", section.title);
     fflush(stdout);
+    begin("%s", section.title);
     section.run(options);
   }
-  printf("\n%s: %u failed\n", failures ? "FAILED" : "passed", failures.load());
+  printf("\n%s: %u failed, %.0f seconds\n", failures ? "FAILED" : "passed",
+         failures.load(), secondsSpent());
   return failures ? 1 : 0;
 }

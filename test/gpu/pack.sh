@@ -21,7 +21,7 @@ work=$out/pack
 ranks=(--ranks 2 --ranks 4 --ranks 8) types=f32,bf16
 targets=cuda:sm_80,cuda:sm_90,cuda:sm_100
 if [[ $small ]]; then
-  ranks=(--ranks 3) types=f32 targets=cuda:sm_80
+  ranks=(--ranks 2 --ranks 3) types=f32 targets=cuda:sm_80
 fi
 export PATH=$build/bin:$PATH
 
