@@ -22,7 +22,8 @@ uint32_t cgroupQuotaCores();
 /// Size of the last cache that processor 0 shares with others; 0: unknown.
 uint64_t lastCacheBytes();
 
-/// Memory that can be had without swapping, as the kernel estimates; 0: unknown.
+/// Memory that can be had without swapping, as the kernel estimates; 0:
+/// unknown.
 uint64_t availableBytes();
 
 /// Names the running kernel of this machine: its boot id.  Containers share it.
