@@ -126,7 +126,14 @@ struct Noting {
   uintptr_t address;
   size_t bytes;
 
+  /// Of two addresses of one memory, behind a write. What has been loaded has
+  /// its value, so nothing that is written later needs a fence for that.
+  bool needsFence(const Entry &old) const {
+    return thread && old.isWrite && old.isMulticast != entry.isMulticast;
+  }
   bool isOrdered(const Entry &old) const {
+    if (needsFence(old))
+      return isLinked(thread->base, old.slot, old.time);
     if (old.slot == entry.slot)
       return true;
     return knows(thread ? thread->base : state.hostKnows, old.slot, old.time);
@@ -140,7 +147,10 @@ struct Noting {
     if (old.scope >= far && entry.scope >= far && areAlike)
       return;
     const char *why = "weak accesses";
-    if (old.scope != Scope::Weak && entry.scope != Scope::Weak)
+    if (needsFence(old) &&
+        (old.slot == entry.slot || knows(thread->base, old.slot, old.time)))
+      why = "accesses by two addresses, with no alias fence between,";
+    else if (old.scope != Scope::Weak && entry.scope != Scope::Weak)
       why = areAlike ? "a strong access whose scope leaves the other out"
                      : "strong accesses that overlap in part";
     else if (old.scope != entry.scope)
@@ -214,7 +224,8 @@ struct Noting {
   /// Of one thread's accesses of a kind the last stands for all.
   static void compact(Cell &cell) {
     auto key = [](const Entry &e) {
-      return std::tuple(e.slot, e.isWrite, e.mask, e.scope, e.extent);
+      return std::tuple(e.slot, bool(e.isWrite), bool(e.isMulticast), e.mask,
+                        e.scope, e.extent);
     };
     std::sort(cell.more->begin(), cell.more->end(),
               [&](const Entry &a, const Entry &b) {
@@ -252,11 +263,13 @@ static void noteAll(Noting &noting, Region &region, bool checksInitialised) {
 }
 
 void MachineState::note(Region &region, uintptr_t address, size_t bytes,
-                        bool isWrite, Scope scope, uint32_t site) {
+                        bool isWrite, Scope scope, uint32_t site,
+                        bool isMulticast) {
   if (!options.check || !bytes)
     return;
   Noting noting{*this, current, {}, address, bytes};
-  noting.entry = {current->slot, current->time, site, 0, isWrite, scope, 0};
+  noting.entry = {current->slot, current->time, site,  0,
+                  isWrite,       isMulticast,   scope, 0};
   noteAll(noting, region, options.checkUninitialised);
 }
 
@@ -274,7 +287,7 @@ void MachineState::noteHost(uintptr_t address, size_t bytes, bool isWrite,
   if (!options.check)
     return;
   Noting noting{*this, nullptr, {}, address, bytes};
-  noting.entry = {0, hostTime, 0, 0, isWrite, scope, 0};
+  noting.entry = {0, hostTime, 0, 0, isWrite, false, scope, 0};
   noteAll(noting, *region, options.checkUninitialised);
 }
 

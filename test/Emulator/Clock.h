@@ -16,28 +16,48 @@
 
 namespace coll::emu {
 
-using Times = std::vector<uint32_t>; // by slot
+struct Times {
+  std::vector<uint32_t> known; // by slot
+  /// Up to where there is an alias fence on the way from what was done then to
+  /// here: so it is done at all addresses of its memory. Empty without fences.
+  std::vector<uint32_t> linked;
+};
 using Clock = std::shared_ptr<const Times>;
 
 inline bool knows(const Clock &clock, uint32_t slot, uint32_t time) {
-  return clock && slot < clock->size() && (*clock)[slot] >= time;
+  return clock && slot < clock->known.size() && clock->known[slot] >= time;
+}
+inline bool isLinked(const Clock &clock, uint32_t slot, uint32_t time) {
+  return clock && slot < clock->linked.size() && clock->linked[slot] >= time;
+}
+
+inline void raise(std::vector<uint32_t> &into,
+                  const std::vector<uint32_t> &from) {
+  if (into.size() < from.size())
+    into.resize(from.size());
+  for (size_t i = 0, e = from.size(); i < e; ++i)
+    into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+inline void raise(std::vector<uint32_t> &into, uint32_t slot, uint32_t time) {
+  if (into.size() <= slot)
+    into.resize(slot + 1);
+  if (into[slot] < time)
+    into[slot] = time;
 }
 
 /// `into` = maximum of both.
 inline void raise(Times &into, const Clock &clock) {
   if (!clock)
     return;
-  if (into.size() < clock->size())
-    into.resize(clock->size());
-  for (size_t i = 0, e = clock->size(); i < e; ++i)
-    into[i] = into[i] > (*clock)[i] ? into[i] : (*clock)[i];
+  raise(into.known, clock->known);
+  raise(into.linked, clock->linked);
 }
 inline void raise(Times &into, uint32_t slot, uint32_t time) {
-  if (into.size() <= slot)
-    into.resize(slot + 1);
-  if (into[slot] < time)
-    into[slot] = time;
+  raise(into.known, slot, time);
 }
+
+/// What an alias fence does.
+inline void link(Times &times) { raise(times.linked, times.known); }
 
 /// What a release publishes: all that its thread knew, and the thread's time.
 struct Released {

@@ -251,6 +251,7 @@ std::string DeviceRun::go(const std::string &code,
       layout.fillInputs(launch);
     error = layout.fillArguments(launch);
     if (error.empty()) {
+      doesAll &= layout.doesAll();
       shareNotes(launch, false);
       launchAll(launch);
       shareNotes(launch, true);

@@ -12,7 +12,10 @@ public:
   DeviceRun(const PlanCall &call, Options options);
   std::string go(const std::string &code,
                  const std::vector<std::string> &expected);
-  void count(RunCounts &counts) const { layout.countMessages(counts); }
+  void count(RunCounts &counts) const {
+    layout.countMessages(counts);
+    counts.doesAll &= doesAll;
+  }
   Machine machine;
   std::set<std::string> launched; // kernels
 
@@ -63,7 +66,7 @@ private:
   uint32_t signature = 0;    // of rank 1, in the last launch
   bool hidesWindows = false; // some buffer of rank 0, in the last launch
   unsigned idleCalls = 0, begun = 0; // begun: launches
-  bool isAborted = false, isReady = false;
+  bool isAborted = false, isReady = false, doesAll = true;
   bool isMissed = false; // the rank that stops, by others
 };
 

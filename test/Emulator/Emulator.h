@@ -62,6 +62,7 @@ struct Options {
   /// Strong loads may return an older value where coherence and causality
   /// allow it.
   bool staleReads = true;
+  unsigned history = 6; // values of a word that are kept for that
   /// Eight lanes' volatile accesses of 16 bytes to one line of 128, made
   /// together, are one access, whose words come in ascending order. PTX does
   /// not say so: for chips where it holds (docs/Cuda.md, section 7).

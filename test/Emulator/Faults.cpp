@@ -86,8 +86,10 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
   if (place.kind == PlaceKind::Modify && kind == FaultKind::NoRelease &&
       place.isInKernel && !place.mayFollowWrites)
     return "no write of its launch comes before it, so it releases nothing";
-  if (place.isBehindBarrier && kind == FaultKind::Dropped)
-    return "thread 0 alone has touched memory since the barrier before";
+  if (place.kind == PlaceKind::Barrier && place.isAmongBarriers &&
+      kind == FaultKind::Dropped)
+    return "thread 0 alone touches memory between the barriers before and "
+           "behind it";
   if (place.asksAgain != FaultKind::None && place.asksAgain == kind)
     return "whoever goes this way waits for the word that it has loaded, and "
            "finds it there";
@@ -101,6 +103,9 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
   // receiver has the message, and it was acquired before.
   if (place.isReleasedBehind && place.kind == PlaceKind::Load)
     return "who writes the word anew waits for what is released behind this";
+  if (place.looksAtRtr && place.kind == PlaceKind::Load)
+    return "the receiver writes rtr anew only when it has the message that the "
+           "kernel sends behind this";
   return "";
 }
 

@@ -48,13 +48,20 @@ enum class FaultKind : uint8_t {
 
 /// What a branch asks for that all runs answer alike (Tables.cpp).
 enum class Asked : uint8_t {
-  Plan, // its tables
-  Words // whether addresses or bytes are multiples of 4
+  Plan,  // its tables
+  Words, // whether addresses or bytes are multiples of 4
+  Break  // whether a loop ends before its time
 };
 struct GuardedBy {
   uint32_t site;
   bool isTaken;
   Asked asked;
+};
+
+/// A call by a kernel, and the branches that it lies behind.
+struct CalledBy {
+  std::string kernel;
+  std::vector<GuardedBy> guards;
 };
 
 struct Place {
@@ -66,18 +73,22 @@ struct Place {
   bool isInKernel = false; // not in a function that kernels call
   bool isInLoop = false;
   bool mayFollowWrites = true;  // some write of the kernel can come before it
-  bool isBehindBarrier = false; // since another one thread 0 alone did anything
+  bool isAmongBarriers = false; // thread 0 alone does anything beside it
   bool isLoadedAgain =
       false; // by all callers of its function, before they go on
   bool isReleasedBehind = false; // a load, on all ways to the function's end
+  bool looksAtRtr = false;       // again, before a message is sent
   FaultKind asksAgain = FaultKind::None; // by which fault it only does so
   bool goesOnBehind = false; // of a loop: the one behind does the rest
   /// The place lies behind branches whose answers do not depend on the order of
   /// things.
   std::vector<GuardedBy> guards;
+  /// Of a function that kernels call: all calls that lead to it.
+  std::vector<CalledBy> calls;
   /// Of a branch: what must be answered so that it is taken, or is not.
   std::vector<GuardedBy> asks;
-  bool isAgreed = false;            // a vote in which no thread ever says yes
+  /// Of a vote, or a branch on one: what leads to its threads that say yes.
+  std::vector<std::vector<GuardedBy>> yes;
   std::vector<std::string> kernels; // that come to the place, by calls
   std::string function, text;
 };

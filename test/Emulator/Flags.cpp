@@ -170,7 +170,7 @@ static FlagWrite makeWrite(Flag &flag, uint64_t value, Order order,
 static void append(Flag &flag, FlagWrite write, Order order) {
   flag.seen[current->slot] = write.sequence;
   flag.writes.push_back(std::move(write));
-  if (flag.writes.size() > kHistory)
+  if (flag.writes.size() > machine->options.history)
     flag.writes.pop_front();
   if (releases(order))
     ++current->time;
@@ -318,6 +318,15 @@ uint64_t MachineState::modifyFlag(uintptr_t address, unsigned bytes,
   writeMemory(address, value, bytes);
   append(flag, std::move(write), order);
   return old;
+}
+
+/// What is done from here on belongs to a time that no fence lies behind.
+void MachineState::fenceAliases() {
+  auto made = std::make_shared<Times>();
+  raise(*made, current->base);
+  link(*made);
+  raise(made->linked, current->slot, current->time++);
+  current->base = std::move(made);
 }
 
 void MachineState::fence(Order order, Scope scope) {

@@ -158,6 +158,11 @@ Value *HookBuilder::swap(Value *pointer, Value *expected, Value *value,
       value->getType());
 }
 
+void HookBuilder::fenceAliases() {
+  addPlace(PlaceKind::Fence, Order::Relaxed, Scope::Weak, 0);
+  call("emuAliasFence", b.getVoidTy(), {i32(site)});
+}
+
 void HookBuilder::fence(Order order, Scope scope) {
   addPlace(PlaceKind::Fence, order, scope, 0);
   call("emuFence", b.getVoidTy(),

@@ -241,6 +241,11 @@ void emuFence(uint32_t how, uint32_t site) {
   machine->fence(orderOf(how), scopeOf(how));
 }
 
+void emuAliasFence(uint32_t site) {
+  if (machine->faultAt(site, PlaceKind::Fence) != FaultKind::Dropped)
+    machine->fenceAliases();
+}
+
 void emuBarrier(uint32_t id, uint32_t count, uint32_t isAligned, uint32_t waits,
                 uint32_t site) {
   if (machine->faultAt(site, PlaceKind::Barrier) == FaultKind::Dropped)
@@ -394,6 +399,7 @@ const Hook kHooks[] = {
     COLL_EMU_HOOK(emuToFp8),     COLL_EMU_HOOK(emuFromFp8),
     COLL_EMU_HOOK(emuMulticast), COLL_EMU_HOOK(emuLoadLine),
     COLL_EMU_HOOK(emuStoreLine), COLL_EMU_HOOK(emuPath),
-    COLL_EMU_HOOK(emuGuard),     {nullptr, nullptr}};
+    COLL_EMU_HOOK(emuGuard),     COLL_EMU_HOOK(emuAliasFence),
+    {nullptr, nullptr}};
 #undef COLL_EMU_HOOK
 } // namespace coll::emu

@@ -82,6 +82,7 @@ void emuStoreLine(void *address, uint64_t *values, uint32_t site);
 /// The thread has branched; in modules that access lines.
 void emuPath(uint32_t place);
 void emuFence(uint32_t how, uint32_t site);
+void emuAliasFence(uint32_t site);
 void emuBarrier(uint32_t id, uint32_t count, uint32_t isAligned, uint32_t waits,
                 uint32_t site);
 /// How many threads came with a vote.

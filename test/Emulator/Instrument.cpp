@@ -330,70 +330,13 @@ static void placeShared(llvm::Module &module, Instrumented &result) {
   result.sharedBytes = offset;
 }
 
-/// A kernel's entry takes its parameters as the driver gets them.
-static void makeEntry(Function &kernel, Instrumented &result) {
-  LLVMContext &context = kernel.getContext();
-  auto *pointer = PointerType::get(context, 0);
-  InstrumentedKernel made;
-  made.name = kernel.getName().str();
-  made.entry = "emuEntry." + made.name;
-  auto *entry = Function::Create(
-      FunctionType::get(Type::getVoidTy(context), {pointer}, false),
-      GlobalValue::ExternalLinkage, made.entry, kernel.getParent());
-  IRBuilder<> b(BasicBlock::Create(context, "", entry));
-  const DataLayout &layout = kernel.getDataLayout();
-  SmallVector<Value *> operands;
-  for (Argument &argument : kernel.args()) {
-    Value *slot =
-        b.CreateConstGEP1_64(pointer, entry->getArg(0), argument.getArgNo());
-    Value *address = b.CreateLoad(pointer, slot);
-    if (Type *byVal = argument.getParamByValType()) {
-      made.paramBytes.push_back(layout.getTypeAllocSize(byVal));
-      operands.push_back(b.CreateAddrSpaceCast(address, argument.getType()));
-    } else {
-      made.paramBytes.push_back(layout.getTypeAllocSize(argument.getType()));
-      operands.push_back(b.CreateLoad(argument.getType(), address));
-    }
-  }
-  b.CreateCall(&kernel, operands);
-  b.CreateRetVoid();
-  result.kernels.push_back(std::move(made));
-}
-
-/// What only the GPU's backend understands.
-static void clearAttributes(Function &function) {
-  function.setCallingConv(CallingConv::C);
-  function.setAttributes(AttributeList());
-  for (Instruction &inst : instructions(function))
-    if (auto *call = dyn_cast<CallBase>(&inst))
-      if (Function *callee = call->getCalledFunction();
-          callee && !callee->isIntrinsic()) {
-        call->setCallingConv(CallingConv::C);
-        call->setAttributes(AttributeList());
-      }
-}
-
-static void nameGlobals(llvm::Module &module, Instrumented &result) {
-  const DataLayout &layout = module.getDataLayout();
-  for (GlobalVariable &global : module.globals()) {
-    if (global.isDeclaration() || global.getName().starts_with("llvm."))
-      continue;
-    if (!global.hasName())
-      global.setName("emuGlobal");
-    global.setLinkage(GlobalValue::ExternalLinkage);
-    global.setSection("");
-    auto &list = global.isConstant() ? result.constants : result.globals;
-    list.emplace_back(global.getName().str(),
-                      layout.getTypeAllocSize(global.getValueType()));
-  }
-}
-
 namespace {
 /// What is known of a module's code before anything in it is replaced.
 struct Known {
   std::set<BranchInst *> branches; // on what other threads do
   std::map<const Instruction *, Place> places;
-  std::map<const BasicBlock *, std::vector<GuardedBy>> behind; // of a function
+  Behind behind;
+  std::vector<Call> calls;
 };
 } // namespace
 
@@ -401,22 +344,35 @@ struct Known {
 static void lowerGuards(Function &function, ModuleSlotTracker &slots,
                         Known &known) {
   std::vector<Guard> guards;
-  findGuards(function, guards);
+  std::vector<Break> breaks;
+  findGuards(function, guards, breaks);
+  auto tell = [&](BranchInst *branch, Value *condition) {
+    uint32_t site = makeSite(*branch, slots);
+    HookBuilder h(branch, site);
+    h.call("emuGuard", h.b.getVoidTy(),
+           {h.b.CreateZExt(condition, h.b.getInt32Ty()), h.i32(site)});
+    return site;
+  };
+  std::vector<GuardedBy> ends;
+  for (const Break &end : breaks)
+    ends.push_back({tell(end.branch, end.branch->getCondition()), end.isTaken,
+                    Asked::Break});
   std::map<std::pair<BranchInst *, Value *>, uint32_t> sites;
-  known.behind.clear();
+  std::set<std::vector<GuardedBy> *> lists;
   for (const Guard &guard : guards) {
     uint32_t &site = sites[{guard.branch, guard.condition}];
-    if (!site) {
-      site = makeSite(*guard.branch, slots);
-      HookBuilder h(guard.branch, site);
-      h.call("emuGuard", h.b.getVoidTy(),
-             {h.b.CreateZExt(guard.condition, h.b.getInt32Ty()), h.i32(site)});
-    }
+    if (!site)
+      site = tell(guard.branch, guard.condition);
     GuardedBy by{site, guard.isTaken, guard.asked};
+    lists.insert(&known.places[guard.branch].asks);
     known.places[guard.branch].asks.push_back(by);
-    for (const BasicBlock *block : guard.behind)
+    for (const BasicBlock *block : guard.behind) {
+      lists.insert(&known.behind[block]);
       known.behind[block].push_back(by);
+    }
   }
+  for (std::vector<GuardedBy> *list : lists)
+    list->insert(list->end(), ends.begin(), ends.end());
 }
 
 /// Replaces what a function does otherwise than on a GPU, and lists its places.
@@ -424,11 +380,15 @@ static std::string onFunction(Function &function, Known &known,
                               ModuleSlotTracker &slots, Instrumented &result) {
   slots.incorporateFunction(function);
   lowerGuards(function, slots, known);
+  addCalls(function, known.behind, known.calls);
   SmallVector<std::pair<Instruction *, const BasicBlock *>> list;
   for (Instruction &inst : instructions(function)) {
     auto *branch = dyn_cast<BranchInst>(&inst);
-    if (known.places.count(&inst) && (!branch || known.branches.count(branch)))
-      list.emplace_back(&inst, inst.getParent());
+    auto it = known.places.find(&inst);
+    if (it == known.places.end() || (branch && !known.branches.count(branch)))
+      continue;
+    it->second.yes = waysToYes(inst, known.behind);
+    list.emplace_back(&inst, inst.getParent());
   }
   for (auto &[inst, parent] : list) {
     const Place &place = known.places.at(inst);
@@ -475,6 +435,10 @@ std::string instrument(llvm::Module &module, Instrumented &result) {
     if (!error.empty())
       return error;
   }
+  for (Place &place : result.places)
+    if (const Function *function = module.getFunction(place.function);
+        function && !place.isInKernel)
+      place.calls = callsOf(function, known.calls);
   for (Function *kernel : kernels)
     makeEntry(*kernel, result);
   for (Function &function : module)

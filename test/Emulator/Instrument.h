@@ -71,6 +71,7 @@ public:
   llvm::Value *swap(llvm::Value *pointer, llvm::Value *expected,
                     llvm::Value *value, Order order, Scope scope);
   void fence(Order order, Scope scope);
+  void fenceAliases();
   llvm::Value *element(llvm::Value *pointer, uint64_t offset);
 };
 
@@ -86,7 +87,30 @@ struct Guard {
   Asked asked;
   std::set<const llvm::BasicBlock *> behind;
 };
-void findGuards(llvm::Function &function, std::vector<Guard> &guards);
+/// A way out of a loop, that only what goes wrong takes.
+struct Break {
+  llvm::BranchInst *branch;
+  bool isTaken;
+};
+void findGuards(llvm::Function &function, std::vector<Guard> &guards,
+                std::vector<Break> &breaks);
+
+/// The branches that lead to a block one way only.
+using Behind = std::map<const llvm::BasicBlock *, std::vector<GuardedBy>>;
+struct Call {
+  const llvm::Function *caller, *callee;
+  std::vector<GuardedBy> guards;
+};
+void addCalls(const llvm::Function &function, const Behind &behind,
+              std::vector<Call> &calls);
+/// The calls of kernels that lead to a function.
+std::vector<CalledBy> callsOf(const llvm::Function *function,
+                              const std::vector<Call> &calls);
+
+/// Of a vote of the block, or a branch on it: where threads come from that say
+/// yes, as the branches that lead there. Of all else: from anywhere.
+std::vector<std::vector<GuardedBy>> waysToYes(const llvm::Instruction &inst,
+                                              const Behind &behind);
 
 /// Branches that depend on what other threads do (Branches.cpp).
 std::vector<llvm::BranchInst *> findBranches(llvm::Module &module);
@@ -96,6 +120,11 @@ void lowerBranch(llvm::BranchInst *branch, uint32_t site);
 bool isLineAccess(const llvm::Instruction &inst);
 /// Tells which way every thread goes, where the module has such accesses.
 void markPaths(llvm::Module &module);
+
+/// Of a module that is instrumented (Entries.cpp).
+void makeEntry(llvm::Function &kernel, Instrumented &result);
+void clearAttributes(llvm::Function &function);
+void nameGlobals(llvm::Module &module, Instrumented &result);
 
 /// Inline PTX: the instructions that this knows, by their meaning and not by
 /// their text. Replaces the call. An error text for any other.

@@ -239,7 +239,8 @@ std::string lowerIntrinsic(CallInst *call, uint32_t site) {
   } else if (name.consume_front("membar.")) {
     isKnown = lowerFenceOf(h, name) != nullptr;
   } else if (name == "fence.proxy.alias") {
-    isKnown = true; // one address is as good as another here
+    h.fenceAliases();
+    isKnown = true;
   } else if (name == "nanosleep") {
     h.call("emuPause", h.b.getVoidTy(), {h.i32(site)});
     isKnown = true;

@@ -3,6 +3,8 @@
 
 #include "Litmus.h"
 
+#include <cstring>
+
 namespace coll::emu {
 
 LitmusResult run(const Litmus &litmus) {
@@ -21,6 +23,15 @@ LitmusResult run(const Litmus &litmus) {
     alignas(256) uint64_t out[4] = {};
     machine.add(memory, sizeof memory, kHost);
     machine.add(out, sizeof out, kHost);
+    // An address that nothing else uses.
+    auto *const multicast = reinterpret_cast<char *>(
+        reinterpret_cast<uintptr_t>(memory) + (uintptr_t(1) << 46));
+    if (litmus.hasMulticast) {
+      if (!machine.addMulticast(multicast, sizeof memory) ||
+          !machine.addMember(multicast, memory, 0, sizeof memory))
+        result.error = "no multicast address";
+      memcpy(memory, &multicast, sizeof multicast);
+    }
     void *pointers[] = {memory, out};
     void *params[] = {&pointers[0], &pointers[1]};
     for (unsigned i = 0; i < litmus.kernels; ++i)

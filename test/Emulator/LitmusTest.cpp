@@ -37,8 +37,10 @@ std::string flagLoad(const std::string &order, const std::string &scope = "") {
 /// Passes: no seed reports, and the reader always gets 7. Otherwise every seed
 /// reports.
 void expectMessage(const std::string &writer, const std::string &reader,
-                   bool isGood, bool isOneDevice = false) {
+                   bool isGood, bool isOneDevice = false,
+                   bool hasMulticast = false) {
   Litmus litmus;
+  litmus.hasMulticast = hasMulticast;
   litmus.code = kernels({writer, reader});
   litmus.isOneDevice = isOneDevice;
   litmus.seeds = 30;
@@ -112,6 +114,48 @@ TEST(Litmus, InlinePtxMeansWhatItSays) {
       "  call void asm sideeffect \"red.release.sys.global.add.u32"
       " [$0], $1;\", \"l,r,~{memory}\"(ptr %y, i32 1)\n";
   expectMessage(write + red, poll(acquire, read), true);
+}
+/// Both at a place behind the word that has the multicast address.
+const std::string find = "  %m = load i64, ptr %x\n"
+                         "  %at = add i64 %m, 256\n"
+                         "  %p = getelementptr i8, ptr %x, i64 256\n";
+const std::string storeAll =
+    find + "  call void asm sideeffect \"multimem.st.weak.global.v4.f32 [$0], "
+           "{$1, $2, $3, $4};\", \"l,r,r,r,r,~{memory}\""
+           "(i64 %at, i32 7, i32 7, i32 7, i32 7)\n";
+const std::string loadAll =
+    find + "  %r = call {i32, i32, i32, i32} asm sideeffect "
+           "\"multimem.ld_reduce.weak.global.add.v4.f32 {$0, $1, $2, $3}, "
+           "[$4];\", \"=r,=r,=r,=r,l,~{memory}\"(i64 %at)\n"
+           "  %v = extractvalue {i32, i32, i32, i32} %r, 0\n"
+           "  %w = zext i32 %v to i64\n  store i64 %w, ptr %out\n";
+const std::string storeOne = find + "  store <4 x i32> splat(i32 7), ptr %p\n",
+                  loadOne = find + "  %v = load i32, ptr %p\n"
+                                   "  %w = zext i32 %v to i64\n"
+                                   "  store i64 %w, ptr %out\n",
+                  link = "  call void asm sideeffect \"fence.proxy.alias;\", "
+                         "\"~{memory}\"()\n";
+
+TEST(Litmus, TwoAddressesOfOneMemoryNeedAnAliasFence) {
+  const std::string tell = flagStore("release"), hear = flagLoad("acquire");
+  auto expect = [](const std::string &writer, const std::string &reader,
+                   bool isGood) {
+    expectMessage(writer, reader, isGood, /*isOneDevice=*/false,
+                  /*hasMulticast=*/true);
+  };
+  for (bool isSpread : {false, true}) {
+    const std::string store = isSpread ? storeAll : storeOne,
+                      load = isSpread ? loadOne : loadAll;
+    expect(store + tell, poll(hear, load), false);
+    expect(store + link + tell, poll(hear, load), true);
+    expect(store + tell, poll(hear, link + load), true);
+    expect(link + store + tell, poll(hear, load + link), false);
+    expect(store + tell + link, poll(hear, load), false);
+    // No fence makes an order.
+    expect(store + link + flagStore("monotonic"), poll(hear, link + load),
+           false);
+  }
+  expect(storeAll + tell, poll(hear, loadAll), true); // one address
 }
 TEST(Litmus, AtomicrmwIsRelaxedWhateverItSays) {
   expectMessage(write + "  %old = atomicrmw add ptr %y, i32 1 release\n",

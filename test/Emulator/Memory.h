@@ -20,7 +20,8 @@ struct Entry {
   uint32_t slot = 0, time = 0; // time 0: empty
   uint32_t site = 0;
   uint8_t mask = 0; // which of the four bytes
-  bool isWrite = false;
+  bool isWrite : 1 = false;
+  bool isMulticast : 1 = false; // at another address than others'
   Scope scope = Scope::Weak;
   uint8_t extent = 0; // of a strong access: where it begins and ends
 };

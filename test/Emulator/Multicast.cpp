@@ -40,7 +40,7 @@ std::vector<char *> MachineState::members(uintptr_t address, size_t bytes,
       continue;
     uintptr_t at = member.address + (offset - member.offset);
     Region *own = resolve(at, bytes, isWrite, site);
-    note(*own, at, bytes, isWrite, Scope::Weak, site);
+    note(*own, at, bytes, isWrite, Scope::Weak, site, /*isMulticast=*/true);
     result.push_back(reinterpret_cast<char *>(at));
   }
   if (result.empty() || result.size() < devices.size())

@@ -50,6 +50,8 @@ public:
 private:
   bool isCaught(Judged &mutant, const Run &run);
   std::string whyUnreachable(const Judged &mutant) const;
+  bool isAgreed(const Place &place) const;
+  std::string whyNeverBehind(const std::vector<GuardedBy> &guards) const;
   const MutantPlan &plan;
   Runs &runs;
   const bool isReach;
@@ -82,13 +84,15 @@ static uint8_t markFor(FaultKind fault) {
 }
 
 bool Judge::isCaught(Judged &mutant, const Run &run) {
-  Options options = mutantOptions(run.seed);
+  Options options = mutantOptions(run.way->call, run.seed);
   options.fault = {mutant.place.site, mutant.place.kind, mutant.fault};
   options.maxSteps = 4 * run.steps + 200000; // it never ends
   RunCounts faulty;
   ++counts.runs;
   std::string error = runOnDevices(run.way->call, plan.code, options,
                                    run.way->expected, &faulty);
+  if (error.empty() && run.way->messages && faulty.ways() != *run.way->messages)
+    error = "messages go another way";
   if (error.empty() || !faulty.reached)
     return false;
   mutant.verdict = Verdict::Caught;
@@ -103,27 +107,61 @@ std::string Judge::whyUnreachable(const Judged &mutant) const {
   const Place &place = mutant.place;
   bool changes =
       mutant.fault == FaultKind::Alone || mutant.fault == FaultKind::Never;
-  if (place.isAgreed && changes)
+  if (changes && isAgreed(place))
     return "every thread says no in this vote";
   std::vector<GuardedBy> all = place.guards;
   for (const GuardedBy &by : place.asks)
     if (mutant.fault ==
         (by.isTaken ? FaultKind::Never : FaultKind::Always)) // it changes that
       all.push_back(by);
-  for (auto &[site, isTaken, asked] : all) {
-    uint8_t wanted = isTaken ? kTaken : kNotTaken, marks = runs.marksOf(site);
-    if (!marks || marks & wanted)
+  if (std::string why = whyNeverBehind(all); !why.empty())
+    return why;
+  std::string why;
+  for (const CalledBy &call : place.calls)
+    if (runs.kernels.count(call.kernel)) {
+      why = whyNeverBehind(call.guards);
+      if (why.empty())
+        return "";
+    }
+  return why;
+}
+
+/// Whether no thread says yes in a vote, in no run.
+bool Judge::isAgreed(const Place &place) const {
+  return std::all_of(place.yes.begin(), place.yes.end(), [&](auto &guards) {
+    return !whyNeverBehind(guards).empty();
+  });
+}
+
+/// Why no run comes to what lies behind all these branches.
+std::string Judge::whyNeverBehind(const std::vector<GuardedBy> &guards) const {
+  auto comesTo = [](const std::vector<uint8_t> &marks, const GuardedBy &by) {
+    return by.site < marks.size() &&
+           marks[by.site] & (by.isTaken ? kTaken : kNotTaken);
+  };
+  const bool isWhole =
+      std::none_of(guards.begin(), guards.end(), [&](const GuardedBy &by) {
+        return by.asked == Asked::Break && comesTo(runs.whole, by);
+      });
+  for (const GuardedBy &by : guards) {
+    if (by.asked == Asked::Break || comesTo(runs.marks, by))
       continue;
-    if (asked == Asked::Plan)
+    const GuardedBy other{by.site, !by.isTaken, by.asked};
+    if (by.asked == Asked::Plan && isWhole && comesTo(runs.whole, other))
       return "the plan's tables never lead here";
-    if (dtypeBytes(plan.call.dtype) % 4 == 0)
+    if (by.asked == Asked::Words && comesTo(runs.marks, other) &&
+        dtypeBytes(plan.call.dtype) % 4 == 0)
       return "all elements are whole words";
   }
   return "";
 }
 
 void Judge::judge(Judged &mutant) {
-  const std::string why = whyEquivalent(mutant.place, mutant.fault);
+  std::string why = whyEquivalent(mutant.place, mutant.fault);
+  if (mutant.place.kind == PlaceKind::Vote && mutant.place.isAmongBarriers &&
+      mutant.fault == FaultKind::Dropped && isAgreed(mutant.place))
+    why = "every thread says no in this vote, and thread 0 alone touches "
+          "memory between the barriers before and behind it";
   const uint8_t wanted = markFor(mutant.fault);
   unsigned tried = 0;
   std::map<const Way *, const Run *> ways; // that come there

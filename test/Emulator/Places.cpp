@@ -8,7 +8,10 @@
 
 #include "Instrument.h"
 
+#include "coll/abi.h"
+
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -65,17 +68,24 @@ static bool isLoadedAgain(const LoadInst &load) {
     auto *branch =
         call ? dyn_cast<BranchInst>(call->getParent()->getTerminator())
              : nullptr;
-    if (!branch || call->getCalledFunction() != load.getFunction())
+    CmpPredicate predicate;
+    if (!branch || call->getCalledFunction() != load.getFunction() ||
+        !branch->isConditional() ||
+        !PatternMatch::match(
+            branch->getCondition(),
+            PatternMatch::m_ICmp(predicate, PatternMatch::m_Specific(call),
+                                 PatternMatch::m_Zero())))
       return false;
+    // The other way is that of a wait that was given up.
+    const BasicBlock *goesOn =
+        branch->getSuccessor(predicate == CmpInst::ICMP_EQ ? 0 : 1);
     const Value *word = call->getArgOperand(argument->getArgNo());
-    auto loadsAgain = [&](const BasicBlock *next) {
-      for (const Instruction &inst : *next)
-        if (auto *again = dyn_cast<LoadInst>(&inst))
-          return again->getPointerOperand() == word &&
-                 isAcquireOrStronger(again->getOrdering());
-      return false;
-    };
-    if (!any_of(branch->successors(), loadsAgain))
+    const LoadInst *again = nullptr;
+    for (const Instruction &inst : *goesOn)
+      again = again ? again : dyn_cast<LoadInst>(&inst);
+    if (!ICmpInst::isEquality(predicate) || !again ||
+        again->getPointerOperand() != word ||
+        !isAcquireOrStronger(again->getOrdering()))
       return false;
   }
   return true;
@@ -118,6 +128,27 @@ static bool isReleasedBehind(const LoadInst &load) {
          releasesFrom(*load.getParent(), std::next(load.getIterator()), seen);
 }
 
+/// Of a relaxed load: whether it is another look at coll_credit_line.rtr of an
+/// end that the function is given, before that is used to send.
+static bool looksAtRtr(const LoadInst &load) {
+  const DataLayout &layout = load.getDataLayout();
+  auto take = [&](const Value *pointer, uint64_t wanted) {
+    APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+    const Value *base =
+        pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+    return offset == wanted ? base : nullptr;
+  };
+  if (load.getOrdering() != AtomicOrdering::Monotonic)
+    return false;
+  auto *line = dyn_cast_or_null<LoadInst>(
+      take(load.getPointerOperand(), offsetof(coll_credit_line, rtr)));
+  const Value *end =
+      line ? take(line->getPointerOperand(), offsetof(coll_end, credit))
+           : nullptr;
+  return end && isa<Argument>(end) &&
+         none_of(instructions(load.getFunction()), isRelease);
+}
+
 /// A branch on what was loaded from a word, of which one way does no more than
 /// wait for that word, and stand for it: the fault by which it always does so.
 static FaultKind asksAgain(const BranchInst &branch) {
@@ -132,13 +163,19 @@ static FaultKind asksAgain(const BranchInst &branch) {
         call->getNextNode() != waits->getTerminator() ||
         waits->getSinglePredecessor() != branch.getParent())
       continue;
+    unsigned found = 0, others = 0;
     for (const PHINode &phi : next->phis()) {
-      auto *load =
-          dyn_cast<LoadInst>(phi.getIncomingValueForBlock(branch.getParent()));
-      if (load && phi.getIncomingValueForBlock(waits) == call &&
+      const Value *usual = phi.getIncomingValueForBlock(branch.getParent()),
+                  *waited = phi.getIncomingValueForBlock(waits);
+      auto *load = dyn_cast<LoadInst>(usual);
+      if (load && waited == call &&
           is_contained(call->args(), load->getPointerOperand()))
-        return way == 0 ? FaultKind::Always : FaultKind::Never;
+        ++found;
+      else
+        others += waited != usual;
     }
+    if (found && !others)
+      return way == 0 ? FaultKind::Always : FaultKind::Never;
   }
   return FaultKind::None;
 }
@@ -195,36 +232,91 @@ static bool isOfFirstThread(const BasicBlock &block,
   return false;
 }
 
-/// Whether on every way to a barrier there is another one, and between the two
-/// only thread 0 touches what is written in a launch. Words and arguments are
-/// loaded from generic pointers, and nobody writes them.
-static bool isBehindBarrier(const Instruction &barrier,
-                            const DominatorTree &dominators) {
-  SmallPtrSet<const BasicBlock *, 16> seen;
-  SmallVector<const BasicBlock *> list{barrier.getParent()};
-  while (!list.empty()) {
-    const BasicBlock *block = list.pop_back_val();
-    bool isFirst = block == barrier.getParent() && seen.empty();
-    if (!isFirst && !seen.insert(block).second)
-      continue;
-    bool isAlone = isOfFirstThread(*block, dominators), meets = false;
-    auto it =
-        isFirst ? std::next(barrier.getReverseIterator()) : block->rbegin();
-    for (; it != block->rend() && !meets; ++it) {
-      meets = isBarrier(*it);
-      auto *load = dyn_cast<LoadInst>(&*it);
-      bool isPayload =
-          load && (load->getPointerAddressSpace() != 0 || load->isAtomic());
-      if (!meets && !isAlone && (isPayload || mayWrite(*it)))
-        return false;
-    }
-    if (meets)
-      continue;
-    if (pred_empty(block))
-      return false; // the kernel's begin
-    append_range(list, predecessors(block));
+/// Of coll_device_signal.
+static bool isOfSignals(const Value *pointer, const DataLayout &layout) {
+  auto *base = dyn_cast<LoadInst>(getUnderlyingObject(pointer));
+  if (!base)
+    return false;
+  APInt offset(layout.getIndexTypeSizeInBits(base->getPointerOperandType()), 0);
+  base->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset,
+                                                               true);
+  return offset == offsetof(coll_inst, signals);
+}
+
+/// Words and arguments are loaded from generic pointers, and nobody writes them
+/// in a launch. Thread 0 writes coll_device_signal.rounds at the end, as plain.
+static bool isOfTables(const LoadInst &load, bool isEnd) {
+  return !load.isAtomic() && load.getPointerAddressSpace() == 0 &&
+         !(isEnd &&
+           isOfSignals(load.getPointerOperand(), load.getDataLayout()));
+}
+
+namespace {
+/// Looks from a barrier for the next ones, one way or the other.
+class BarrierWalk {
+public:
+  BarrierWalk(const DominatorTree &dominators, bool isForward)
+      : dominators(dominators), isForward(isForward) {}
+  /// Whether only thread 0 touches what is written in a launch, up to the next
+  /// barrier on every way, or to the kernel's end.
+  bool go(const Instruction &barrier, bool isEnd);
+  bool writesRounds = false; // thread 0, on the way
+
+private:
+  template <typename Iterator>
+  bool walk(const BasicBlock &block, Iterator at, Iterator end);
+  const DominatorTree &dominators;
+  const bool isForward;
+  bool isAtEnd = false;
+  SmallVector<const BasicBlock *> list;
+};
+} // namespace
+
+template <typename Iterator>
+bool BarrierWalk::walk(const BasicBlock &block, Iterator at, Iterator end) {
+  const bool isAlone = isOfFirstThread(block, dominators);
+  for (; at != end; ++at) {
+    if (isBarrier(*at))
+      return true;
+    auto *load = dyn_cast<LoadInst>(&*at);
+    if (!isAlone && (mayWrite(*at) || (load && !isOfTables(*load, isAtEnd))))
+      return false;
+    auto *store = dyn_cast<StoreInst>(&*at);
+    writesRounds |=
+        store && store->isSimple() &&
+        isOfSignals(store->getPointerOperand(), store->getDataLayout());
   }
-  return true;
+  if (isForward)
+    append_range(list, successors(&block));
+  else
+    append_range(list, predecessors(&block));
+  return isForward || !pred_empty(&block); // else the kernel's begin
+}
+
+bool BarrierWalk::go(const Instruction &barrier, bool isEnd) {
+  isAtEnd = isEnd;
+  SmallPtrSet<const BasicBlock *, 16> seen;
+  const BasicBlock &own = *barrier.getParent();
+  bool isGood =
+      isForward
+          ? walk(own, std::next(barrier.getIterator()), own.end())
+          : walk(own, std::next(barrier.getReverseIterator()), own.rend());
+  while (isGood && !list.empty()) {
+    const BasicBlock *block = list.pop_back_val();
+    if (seen.insert(block).second)
+      isGood = isForward ? walk(*block, block->begin(), block->end())
+                         : walk(*block, block->rbegin(), block->rend());
+  }
+  return isGood;
+}
+
+/// Whether a barrier orders nothing: there is another one on every way to it,
+/// and on from it, and between these thread 0 is alone.
+static bool isAmongBarriers(const Instruction &barrier,
+                            const DominatorTree &dominators) {
+  BarrierWalk on(dominators, /*isForward=*/true);
+  return on.go(barrier, false) && BarrierWalk(dominators, /*isForward=*/false)
+                                      .go(barrier, on.writesRounds);
 }
 
 /// The kernels that call a function, also by others; a kernel: itself.
@@ -243,13 +335,60 @@ static std::vector<std::string> kernelsOf(const Function &function) {
   return kernels;
 }
 
-/// A vote of the block in which every thread says no.
-static bool isAgreed(const Instruction &inst) {
-  auto *call = dyn_cast<IntrinsicInst>(&inst);
-  return call &&
-         call->getCalledFunction()->getName().contains(".barrier.cta.red.or") &&
-         match(call->getArgOperand(call->arg_size() - 1),
-               PatternMatch::m_Zero());
+void addCalls(const Function &function, const Behind &behind,
+              std::vector<Call> &calls) {
+  for (const Instruction &inst : instructions(function)) {
+    auto *call = dyn_cast<CallInst>(&inst);
+    const Function *callee = call ? call->getCalledFunction() : nullptr;
+    if (!callee || callee->isDeclaration())
+      continue;
+    auto it = behind.find(inst.getParent());
+    calls.push_back(
+        {&function, callee,
+         it == behind.end() ? std::vector<GuardedBy>() : it->second});
+  }
+}
+
+std::vector<CalledBy> callsOf(const Function *function,
+                              const std::vector<Call> &calls) {
+  std::vector<CalledBy> result;
+  SmallVector<const Function *> list{function};
+  SmallPtrSet<const Function *, 16> seen{function};
+  for (size_t i = 0; i < list.size(); ++i)
+    for (const Call &call : calls)
+      if (call.callee != list[i])
+        continue;
+      else if (call.caller->getCallingConv() == CallingConv::PTX_Kernel)
+        result.push_back({call.caller->getName().str(), call.guards});
+      else if (seen.insert(call.caller).second)
+        list.push_back(call.caller);
+  return result;
+}
+
+std::vector<std::vector<GuardedBy>> waysToYes(const Instruction &inst,
+                                              const Behind &behind) {
+  auto *branch = dyn_cast<BranchInst>(&inst);
+  const Value *value = branch && branch->isConditional()
+                           ? branch->getCondition()
+                           : static_cast<const Value *>(&inst);
+  auto *call = dyn_cast<IntrinsicInst>(value);
+  std::vector<std::vector<GuardedBy>> ways;
+  if (!call ||
+      !call->getCalledFunction()->getName().contains(".barrier.cta.red.or")) {
+    ways.emplace_back(); // no vote: nothing is known of it
+    return ways;
+  }
+  const Value *own = call->getArgOperand(call->arg_size() - 1);
+  auto *phi = dyn_cast<PHINode>(own);
+  if (!phi && !match(own, PatternMatch::m_Zero()))
+    ways.emplace_back();
+  for (unsigned i = 0; phi && i < phi->getNumIncomingValues(); ++i) {
+    if (match(phi->getIncomingValue(i), PatternMatch::m_Zero()))
+      continue;
+    auto it = behind.find(phi->getIncomingBlock(i));
+    ways.push_back(it == behind.end() ? std::vector<GuardedBy>() : it->second);
+  }
+  return ways;
 }
 
 /// What can be said of an instruction only before anything is replaced.
@@ -268,20 +407,16 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
       place.kernels = kernels;
       if (isa<AtomicCmpXchgInst>(inst))
         place.mayFollowWrites = mayFollowWrites(inst);
-      place.isAgreed = isAgreed(inst);
-      if (place.isInLoop && isBarrier(inst))
-        place.isBehindBarrier = isBehindBarrier(inst, dominators);
+      if (isBarrier(inst))
+        place.isAmongBarriers = isAmongBarriers(inst, dominators);
       if (auto *branch = dyn_cast<BranchInst>(&inst)) {
         place.asksAgain = asksAgain(*branch);
         place.goesOnBehind = goesOnBehind(*branch);
-        auto *vote = branch->isConditional()
-                         ? dyn_cast<Instruction>(branch->getCondition())
-                         : nullptr;
-        place.isAgreed = vote && isAgreed(*vote);
       }
       if (auto *load = dyn_cast<LoadInst>(&inst)) {
         place.isLoadedAgain = isLoadedAgain(*load);
         place.isReleasedBehind = isReleasedBehind(*load);
+        place.looksAtRtr = looksAtRtr(*load);
       }
     }
   }

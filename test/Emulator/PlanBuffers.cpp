@@ -199,8 +199,7 @@ void PlanLayout::showMulticast() {
 std::string PlanLayout::fillArguments(unsigned launch) {
   number = launch + 1;
   for (PlanRank &rank : ranks)
-    if (std::string error = fillArguments(rank, call.countOf(launch));
-        !error.empty())
+    if (std::string error = fillArguments(rank, launch); !error.empty())
       return error;
   return "";
 }
@@ -224,8 +223,8 @@ std::vector<size_t> PlanLayout::countsOf(const PlanRank &rank,
   return counts;
 }
 
-std::string PlanLayout::fillArguments(PlanRank &rank, size_t count) {
-  std::vector<size_t> counts = countsOf(rank, count);
+std::string PlanLayout::fillArguments(PlanRank &rank, unsigned launch) {
+  std::vector<size_t> counts = countsOf(rank, call.countOf(launch));
   coll_call launched = {};
   launched.in = rank.in.data();
   launched.out = rank.out.data();
@@ -247,8 +246,10 @@ std::string PlanLayout::fillArguments(PlanRank &rank, size_t count) {
   for (const PlanWindow &window : windows)
     for (uint32_t b = 0; window.rank == rank.inst->rank && b < args.nbufs; ++b)
       if (rank.places[b].base == window.buffer && args.bufs[b].ptr)
-        args.bufs[b].win =
-            window.number << 48 | (args.bufs[b].ptr - addressOf(window.base));
+        args.bufs[b].win = call.hides(window.rank, launch)
+                               ? 0
+                               : window.number << 48 | (args.bufs[b].ptr -
+                                                        addressOf(window.base));
   return "";
 }
 

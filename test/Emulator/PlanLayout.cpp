@@ -3,6 +3,8 @@
 
 #include "PlanRun.h"
 
+#include "lib/Lowering/StepWords.h"
+
 #include <cstring>
 
 namespace coll::emu {
@@ -12,6 +14,16 @@ DeviceKernels chooseDeviceKernels(const PlanCall &call) {
     return DeviceLane::find(*call.plan, call.dtype, call.op, protocol);
   };
   return {find(COLL_PROTOCOL_SIMPLE), find(COLL_PROTOCOL_LL)};
+}
+
+bool PlanCall::hides(uint32_t rank, unsigned launch) const {
+  constexpr uint8_t hidden[] = {1, 0, 6, 2, 0, 5}; // ranks, as bits
+  return comesAndGoes && hidden[launch % 6] >> rank % 3 & 1;
+}
+
+/// How messages have gone, whatever the order of things.
+std::array<uint64_t, 5> RunCounts::ways() const {
+  return {slots, packets, puts, gets, multicasts};
 }
 
 static uint64_t addressOf(const void *pointer) {
@@ -193,6 +205,30 @@ std::string PlanLayout::outputs() const {
       if (rank.out[i])
         all.append(static_cast<const char *>(rank.out[i]), rank.outBytes[i]);
   return all;
+}
+
+bool PlanLayout::doesAll() const {
+  using namespace coll::lowering;
+  for (const PlanRank &rank : ranks) {
+    const auto *words = reinterpret_cast<const uint32_t *>(rank.inst->consts),
+               *entry = reinterpret_cast<const uint32_t *>(rank.inst->steps);
+    const coll_args &args = rank.arguments->args();
+    const auto *sizes = reinterpret_cast<const coll_size *>(args.sizes);
+    bool hasElements = false;
+    for (uint32_t i = 0; i < args.nsizes; ++i)
+      hasElements |= sizes[i].units != 0;
+    for (uint32_t b = 0; hasElements && b < rank.inst->program_blocks; ++b) {
+      const uint32_t *step = words + entry[2 * b];
+      for (uint32_t i = 0; i < entry[2 * b + 1]; ++i) {
+        const coll_size &size = sizes[step[kStepSize]];
+        if (size.units_q + (step[kStepChunk] < size.units_r) <
+            rank.inst->ninstances)
+          return false;
+        step += step[kStepLength];
+      }
+    }
+  }
+  return true;
 }
 
 void PlanLayout::countMessages(RunCounts &counts) const {

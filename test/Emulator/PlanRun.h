@@ -62,6 +62,8 @@ struct PlanCall {
   /// what different ranks do; all get the first launch's inputs.
   bool isBackToBack = false;
   Registered registered = Registered::None;
+  bool comesAndGoes = false; // some ranks have no window in some launches
+  bool hides(uint32_t rank, unsigned launch) const;
   Multicast multicast = Multicast::None;
   bool isExact = false;     // sums are the same in any order
   bool isUnaligned = false; // buffers lie on their elements' size alone
@@ -110,10 +112,12 @@ struct PlanPlace {
 struct RunCounts {
   uint64_t steps = 0, multicasts = 0, reached = 0; // as of Machine
   std::vector<uint8_t> marks;                      // of one run, if wanted
-  std::set<std::string> kernels;                   // that were launched
+  bool doesAll = true;           // of PlanLayout, in all launches
+  std::set<std::string> kernels; // that were launched
   /// Messages in slots, of packets, put; channels whose receiver got, in the
   /// last launch.
   uint64_t slots = 0, packets = 0, puts = 0, gets = 0;
+  std::array<uint64_t, 5> ways() const;
 };
 
 struct PlanRank {
@@ -137,6 +141,9 @@ public:
   std::string fillArguments(unsigned launch);
   /// What the outputs of all ranks hold.
   std::string outputs() const;
+  /// Whether every step of every rank has elements, in the launch whose
+  /// arguments are filled; or the plan moves none.
+  bool doesAll() const;
   /// How messages have gone so far.
   void countMessages(RunCounts &counts) const;
   /// coll_args for a rank's kernel, by value, `bytes` long.
@@ -157,7 +164,7 @@ private:
   char *makeBuffer(const PlanRank &rank, uint32_t buffer, size_t bytes);
   void showWindows();
   void showMulticast();
-  std::string fillArguments(PlanRank &rank, size_t count);
+  std::string fillArguments(PlanRank &rank, unsigned launch);
   std::vector<size_t> countsOf(const PlanRank &rank, size_t count) const;
   bool hasRows() const { return call.plan->flags & COLL_PLAN_ROWS; }
   size_t elementsOf(size_t count) const;

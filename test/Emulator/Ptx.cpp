@@ -254,8 +254,12 @@ bool PtxLowering::lowerFence() {
     h.fence(Order::SeqCst, scope); // PTX ISA: a synonym of fence.sc
     return true;
   }
-  if (take("proxy"))
-    return take("alias") && modifiers.empty();
+  if (take("proxy")) {
+    if (!take("alias") || !modifiers.empty())
+      return false;
+    h.fenceAliases();
+    return true;
+  }
   std::optional<Order> order = takeOrder();
   Scope scope = takeScope(Scope::Weak);
   if (scope == Scope::Weak || !modifiers.empty())

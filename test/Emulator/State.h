@@ -99,7 +99,7 @@ public:
   Region *resolve(uintptr_t &address, size_t bytes, bool isWrite,
                   uint32_t site); // null: reported
   void note(Region &region, uintptr_t address, size_t bytes, bool isWrite,
-            Scope scope, uint32_t site);
+            Scope scope, uint32_t site, bool isMulticast = false);
   /// The same bytes of every member of a multicast range; all are noted.
   std::vector<char *> members(uintptr_t address, size_t bytes, bool isWrite,
                               uint32_t site);
@@ -119,6 +119,7 @@ public:
   void storeLine(LineMeeting &line, Scope scope, uint32_t site);
   void checkTaken(const FlagWrite &before, uint32_t site);
   void fence(Order order, Scope scope);
+  void fenceAliases();
   void forgetFlags(Region &region, uintptr_t address, size_t bytes);
 
   // Barriers.cpp

@@ -5,14 +5,18 @@
 // in plans of one block, puts where nothing is put. Which of it runs is asked
 // of the plan's words and counts (coll_inst), which nobody writes. A branch is
 // such a question if its condition, or a term of it without which it is not
-// taken, is made of nothing else; then runs that do every step see all answers
-// that there are.
+// taken, is made of nothing else; then runs that do every step, to its end, see
+// all answers that there are. Whether a call is such that every step has
+// elements is the layout's to say (PlanLayout::doesAll).
 //
 // Values are followed to a fixed point from what they are at best: a number of
 // the plan, or a pointer to arguments, instance or words. Which of several
 // values a phi takes must not be decided by anything else: it is a loop's, with
 // one value from before and one from the round before, or all branches since
-// the block that they have in common are on the plan, too.
+// the block that they have in common are on the plan, too. How often a loop
+// goes round must be the plan's as well. Where a wait that is given up leaves
+// it, that is a branch of its own; runs in which nothing goes wrong must not
+// leave there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,7 @@
 
 #include "coll/abi.h"
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
@@ -35,7 +40,8 @@ enum class Origin : uint8_t { Any, Number, Args, Inst, Words, Other };
 
 class PlanValues {
 public:
-  explicit PlanValues(Function &function) : dominators(function) {
+  explicit PlanValues(Function &function)
+      : dominators(function), loops(dominators) {
     bool hasChanged = true;
     while (hasChanged) {
       hasChanged = false;
@@ -50,6 +56,8 @@ public:
     return of(value) == Origin::Number && !isa<Constant>(value);
   }
   const DominatorTree &tree() const { return dominators; }
+  /// The other ways out of loops that go on as often as the plan says.
+  std::vector<Break> breaks() const;
 
 private:
   static Origin meet(Origin a, Origin b) {
@@ -62,9 +70,12 @@ private:
   Origin ofLoad(const LoadInst &load) const;
   Origin ofPhi(const PHINode &phi) const;
   bool isChosenByPlan(const PHINode &phi) const;
+  bool isOnPlan(const BasicBlock *exiting) const;
+  bool goesOnByPlan(const Loop &loop) const;
   Origin ofOperands(const User &user) const;
 
   DominatorTree dominators;
+  LoopInfo loops;
   std::map<const Value *, Origin> known;
 };
 } // namespace
@@ -106,7 +117,10 @@ Origin PlanValues::ofLoad(const LoadInst &load) const {
   case Origin::Inst:
     if (at(offsetof(coll_inst, consts)) || at(offsetof(coll_inst, steps)))
       return Origin::Words;
-    return load.getType()->isIntegerTy(32) || load.getType()->isIntegerTy(16)
+    // How large scratch is depends on the size of slots.
+    return load.getType()->isIntegerTy(32) &&
+                   bytes.uge(offsetof(coll_inst, nblocks)) &&
+                   bytes.ult(offsetof(coll_inst, scratch_slot_bytes))
                ? Origin::Number
                : Origin::Other;
   case Origin::Words:
@@ -116,6 +130,31 @@ Origin PlanValues::ofLoad(const LoadInst &load) const {
   default:
     return Origin::Other;
   }
+}
+
+bool PlanValues::isOnPlan(const BasicBlock *exiting) const {
+  auto *branch = dyn_cast<BranchInst>(exiting->getTerminator());
+  return branch && branch->isConditional() &&
+         of(branch->getCondition()) != Origin::Other;
+}
+
+bool PlanValues::goesOnByPlan(const Loop &loop) const {
+  SmallVector<BasicBlock *> exiting;
+  loop.getExitingBlocks(exiting);
+  return any_of(exiting, [&](auto *block) { return isOnPlan(block); });
+}
+
+std::vector<Break> PlanValues::breaks() const {
+  std::vector<Break> result;
+  for (const Loop *loop : loops.getLoopsInPreorder()) {
+    SmallVector<BasicBlock *> exiting;
+    loop->getExitingBlocks(exiting);
+    for (BasicBlock *block : exiting)
+      if (auto *branch = dyn_cast<BranchInst>(block->getTerminator());
+          branch && goesOnByPlan(*loop) && !isOnPlan(block))
+        result.push_back({branch, !loop->contains(branch->getSuccessor(0))});
+  }
+  return result;
 }
 
 bool PlanValues::isChosenByPlan(const PHINode &phi) const {
@@ -129,8 +168,12 @@ bool PlanValues::isChosenByPlan(const PHINode &phi) const {
     isOne &= !seen || seen == phi.getIncomingValue(i);
     seen = phi.getIncomingValue(i);
   }
-  if (isLoop || isOne)
-    return isOne;
+  if (isLoop) {
+    const Loop *loop = loops.getLoopFor(block);
+    return isOne && loop && loop->getHeader() == block && goesOnByPlan(*loop);
+  }
+  if (isOne)
+    return true;
   const auto *node = dominators.getNode(block);
   if (!node || !node->getIDom())
     return false;
@@ -218,10 +261,12 @@ static void addTerms(Value *condition, bool isTaken, const PlanValues &values,
   }
 }
 
-void findGuards(Function &function, std::vector<Guard> &guards) {
+void findGuards(Function &function, std::vector<Guard> &guards,
+                std::vector<Break> &breaks) {
   if (function.getCallingConv() != CallingConv::PTX_Kernel)
     return;
   PlanValues values(function);
+  breaks = values.breaks();
   for (BasicBlock &block : function) {
     auto *branch = dyn_cast<BranchInst>(block.getTerminator());
     if (!branch || !branch->isConditional() ||

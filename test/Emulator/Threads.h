@@ -47,10 +47,9 @@ struct FlagWrite {
 struct Flag {
   uint8_t bytes = 0;
   uint64_t nextSequence = 1;
-  std::deque<FlagWrite> writes;                // oldest first, at most kHistory
+  std::deque<FlagWrite> writes; // oldest first, at most Options::history
   std::unordered_map<uint32_t, uint64_t> seen; // slot -> sequence
 };
-constexpr size_t kHistory = 6;
 
 struct Thread {
   Context context;

@@ -22,8 +22,10 @@ namespace coll::emu {
 /// Seeds of a way that come to nothing new before it is left, and all of them.
 constexpr unsigned kIdleSeeds = 16, kMostSeeds = 300;
 
-Options mutantOptions(unsigned seed) {
+Options mutantOptions(const PlanCall &call, unsigned seed) {
   Options options;
+  if (call.period) // until flags come again
+    options.history = 64;
   options.seed = seed;
   options.maxReports = 1;
   return options;
@@ -127,6 +129,7 @@ void WayList::addAll() {
   }
   if (Registered all = call.registered; all != Registered::None) {
     add("window", Trouble::Window);
+    add("windows come and go", Trouble::None, 5).call.comesAndGoes = true;
     Multicast every = std::exchange(call.multicast, Multicast::None);
     if (every != Multicast::None)
       addTroubles("by ranks");
@@ -157,7 +160,7 @@ static bool add(std::vector<uint8_t> &all, const std::vector<uint8_t> &marks) {
 
 /// An error text where the run is refused.
 static std::string makeRun(const MutantPlan &plan, Runs &runs, Run &run) {
-  Options options = mutantOptions(run.seed);
+  Options options = mutantOptions(run.way->call, run.seed);
   options.keepsMarks = true;
   RunCounts counts;
   ++runs.count;
@@ -167,9 +170,12 @@ static std::string makeRun(const MutantPlan &plan, Runs &runs, Run &run) {
     return plan.name + " without a fault, " + run.way->name + ", seed " +
            std::to_string(run.seed) + ": " + error;
   run.steps = counts.steps;
+  run.messages = counts.ways();
   run.marks = std::move(counts.marks);
   runs.kernels.insert(counts.kernels.begin(), counts.kernels.end());
   add(runs.marks, run.marks);
+  if (counts.doesAll && run.way->call.trouble == Trouble::None)
+    add(runs.whole, run.marks);
   return "";
 }
 
@@ -185,8 +191,8 @@ const Run *anotherRun(const MutantPlan &plan, const Way &way, unsigned seed,
   return runs.error.empty() ? &run : nullptr;
 }
 
-static std::string explore(const MutantPlan &plan, const Way &way,
-                           unsigned seeds, Runs &runs) {
+static std::string explore(const MutantPlan &plan, Way &way, unsigned seeds,
+                           Runs &runs) {
   // Of the longest a few are enough.
   unsigned idle = way.call.launches > 6 ? 1 : kIdleSeeds, since = 0;
   std::vector<uint8_t> marks; // of this way: each has faults of its own
@@ -197,6 +203,11 @@ static std::string explore(const MutantPlan &plan, const Way &way,
     run.seed = seed;
     if (std::string error = makeRun(plan, runs, run); !error.empty())
       return error;
+    if (seed == 1 && way.call.trouble == Trouble::None)
+      way.messages = run.messages;
+    if (way.messages && way.messages != run.messages)
+      return plan.name + ", " + way.name + ": how messages go depends on the " +
+             "order of things";
     bool isNew = add(marks, run.marks);
     since = isNew ? 0 : since + 1;
     if (isNew || seed <= seeds)

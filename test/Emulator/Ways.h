@@ -6,6 +6,7 @@
 #include "Mutants.h"
 
 #include <deque>
+#include <optional>
 #include <set>
 
 namespace coll::emu {
@@ -14,6 +15,8 @@ struct Way {
   std::string name;
   PlanCall call;
   std::vector<std::string> expected;
+  /// How messages go in all runs of the right code, where all launches end.
+  std::optional<std::array<uint64_t, 5>> messages;
 };
 
 /// One of the code without a fault.
@@ -21,6 +24,7 @@ struct Run {
   const Way *way = nullptr;
   unsigned seed = 0;
   uint64_t steps = 0;
+  std::array<uint64_t, 5> messages = {};
   std::vector<uint8_t> marks; // as of Machine
 
   uint8_t marksOf(uint32_t site) const {
@@ -32,6 +36,8 @@ struct Runs {
   std::deque<Way> ways;
   std::vector<Run> list;      // short ones first
   std::vector<uint8_t> marks; // of all
+  /// Of those in which nothing goes wrong and every step has elements.
+  std::vector<uint8_t> whole;
   std::set<std::string> kernels;
   std::map<std::pair<const Way *, unsigned>, Run> others; // by seed
   std::string error;  // of a run that is refused
@@ -42,7 +48,7 @@ struct Runs {
   }
 };
 
-Options mutantOptions(unsigned seed);
+Options mutantOptions(const PlanCall &call, unsigned seed);
 
 /// Runs the code without a fault in every way: under so many seeds, and as long
 /// as more of them come to something new. An error text where it is refused.
