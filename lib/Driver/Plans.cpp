@@ -49,9 +49,17 @@ static void warnOfReplaced(Session &session, const Bytecode &code,
                            const InstanceOptions &options) {
   const bool isForDevices = options.isForDevices;
   std::set<std::string> asked;
-  // A device's launch has packets in all of its messages, or in none.
+  // A device's launch has packets in all of its messages, or in none; so with
+  // lines.
+  auto isDone = [&](const std::string &protocol) {
+    return protocol == "ll" ||
+           (protocol == "ll128" && llvm::all_of(instances, [](auto &instance) {
+              return instance.scheduled &&
+                     lowering::fitsLines(instance.scheduled->programs);
+            }));
+  };
   auto ask = [&](const auto &mapping, bool isForAll) {
-    if (mapping.protocol != "ll" || !isForDevices || !isForAll)
+    if (!isForDevices || !isForAll || !isDone(mapping.protocol))
       asked.insert(mapping.protocol);
     if (mapping.threads > (isForDevices ? lowering::kMostDeviceThreads : 0))
       asked.insert("threads");

@@ -89,6 +89,16 @@ Value Ptx::shuffleXor(Builder &b, Value word, unsigned bit) {
                               b.cst(bit, b.i32()), b.cst(clamp, b.i32())});
 }
 
+void Ptx::warpBarrier(Builder &b) {
+  intrinsic(b, "llvm.nvvm.bar.warp.sync", {},
+            ValueRange{b.cst(0xffffffff, b.i32())});
+}
+
+Value Ptx::warpOr(Builder &b, Value flag) {
+  return intrinsic(b, "llvm.nvvm.vote.any.sync", b.i1(),
+                   ValueRange{b.cst(0xffffffff, b.i32()), flag});
+}
+
 void Ptx::aliasFence(Builder &b) {
   intrinsic(b, "llvm.nvvm.fence.proxy.alias", {}, ValueRange{});
 }
@@ -156,7 +166,7 @@ void DevicePorts::put(bool sink, unsigned number, Value index, Value pointer) {
 
 void DevicePorts::putTag(bool sink, unsigned number, Value index, Value tag) {
   hasTags = true;
-  if (sink)
+  if (sink && variant.protocol == Protocol::Packets)
     note(b.and_(tag, b.cst(kTagClean)));
   Value offset = index ? b.mul(index, b.cst(8)) : b.cst(uint64_t(number) * 8);
   b.store(tag, b.at(tagSide(sink), offset), 8);
@@ -219,6 +229,11 @@ public:
                     const TileOperands &operands) const override {
     return emitPacketLoops(b, step, variant, functions, operands,
                            shape.threads);
+  }
+  Value lineLoops(Builder &b, const StepShape &step, const Variant &variant,
+                  const std::vector<Function> &functions,
+                  const TileOperands &operands) const override {
+    return emitLineLoops(b, step, variant, functions, operands, shape.threads);
   }
   Value sizes(Builder &b, Value args) const override;
   Value enter(Builder &b, Value args, Value inst, Value block, Block *leave,

@@ -379,6 +379,8 @@ public:
     // Where counts are each rank's own no launch is small.
     if (!request.device && !request.vectorCounts)
       smallPrimitives = primitives.forSmall(module, *machine);
+    if (request.hasLines(shapes))
+      linePrimitives = primitives.forLines(module, *machine, *packetPrimitives);
   }
   /// One kernel; of devices, one for each protocol.
   void add(std::vector<KernelInfo> &kernels, Variant variant, bool anyFormat);
@@ -388,18 +390,26 @@ private:
                  bool anyFormat);
   func::FuncOp stepFunction(unsigned shape, Variant variant);
   const Primitives &primitivesFor(Protocol protocol) const {
-    return protocol == Protocol::Packets ? *packetPrimitives : primitives;
+    return protocol == Protocol::Packets ? *packetPrimitives
+           : protocol == Protocol::Lines ? *linePrimitives
+                                         : primitives;
   }
   ModuleOp module;
   std::unique_ptr<Machine> machine;
   Primitives primitives;
-  std::optional<Primitives> packetPrimitives, smallPrimitives;
+  std::optional<Primitives> packetPrimitives, linePrimitives, smallPrimitives;
   const std::vector<StepShape> &shapes;
   const std::vector<Function> &functions;
   const KernelRequest &request;
   llvm::StringMap<func::FuncOp> built;
 };
 } // namespace
+
+static const char *suffixOf(Protocol protocol) {
+  return protocol == Protocol::Packets ? "_ll"
+         : protocol == Protocol::Lines ? "_ll128"
+                                       : "";
+}
 
 func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
   if (shapes[shape].isMove(variant.op)) {
@@ -413,10 +423,9 @@ func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
     name += std::string("_") + nameOf(variant.op);
   name += std::string("_") + nameOf(variant.isa);
   // Steps without messages are the same in all launches.
-  if (variant.protocol == Protocol::Packets && !shapes[shape].hasChannel())
+  if (variant.protocol > Protocol::Slots && !shapes[shape].hasChannel())
     variant.protocol = Protocol::Slots;
-  if (variant.protocol == Protocol::Packets)
-    name += "_ll";
+  name += suffixOf(variant.protocol);
   func::FuncOp &fn = built[name];
   if (!fn) {
     fn = buildStepFunction(module, *machine, primitivesFor(variant.protocol),
@@ -434,10 +443,14 @@ void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
   variant.hasFp8 = request.device && request.device->chip >= 89;
   variant.protocol = request.device ? Protocol::Slots : Protocol::Any;
   addKernel(kernels, variant, anyFormat);
-  if (!packetPrimitives)
-    return;
-  variant.protocol = Protocol::Packets;
-  addKernel(kernels, variant, anyFormat);
+  if (packetPrimitives) {
+    variant.protocol = Protocol::Packets;
+    addKernel(kernels, variant, anyFormat);
+  }
+  if (linePrimitives) {
+    variant.protocol = Protocol::Lines;
+    addKernel(kernels, variant, anyFormat);
+  }
 }
 
 void RequestBuilder::addKernel(std::vector<KernelInfo> &kernels,
@@ -450,13 +463,11 @@ void RequestBuilder::addKernel(std::vector<KernelInfo> &kernels,
   if (variant.op != ReduceOp::None)
     symbol += std::string("_") + nameOf(variant.op);
   symbol += std::string("_") + nameOf(variant.isa);
-  bool hasPackets = variant.protocol == Protocol::Packets;
-  if (hasPackets)
-    symbol += "_ll";
-  bool mayGoDirect =
-      !hasPackets && llvm::any_of(shapes, [](const StepShape &shape) {
-        return shape.hasDirect();
-      });
+  symbol += suffixOf(variant.protocol);
+  bool mayGoDirect = variant.protocol <= Protocol::Slots &&
+                     llvm::any_of(shapes, [](const StepShape &shape) {
+                       return shape.hasDirect();
+                     });
   KernelEmitter(module, *machine, primitivesFor(variant.protocol),
                 variant.protocol, mayGoDirect)
       .build(symbol, steps, variant.isa);

@@ -37,6 +37,10 @@ struct KernelRequest {
            llvm::any_of(shapes,
                         [](const StepShape &s) { return s.hasChannel(); });
   }
+  /// The same for lines.
+  bool hasLines(llvm::ArrayRef<StepShape> shapes) const {
+    return hasPackets(shapes) && device->hasLines;
+  }
 };
 
 struct KernelInfo {

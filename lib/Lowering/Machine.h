@@ -13,6 +13,7 @@
 
 #include "coll/abi.h"
 #include "lib/Lowering/Primitives.h"
+#include "lib/Lowering/Ptx.h"
 #include "lib/Lowering/TileLoop.h"
 
 #include <memory>
@@ -28,8 +29,8 @@ public:
   /// `number` is the port's place in the shape, `index` the operand it is where
   /// that side is walked by a loop, else null. Inside a section of one thread.
   virtual void put(bool sink, unsigned number, Value index, Value pointer) = 0;
-  /// The same of a port's tag, in launches whose messages are packets: 0 for
-  /// memory, of channels Primitives::packetTag's. Behind the port's put().
+  /// The same of a port's tag, in launches whose messages have flags: 0 for
+  /// memory, of channels Primitives::messageTag's. Behind the port's put().
   virtual void putTag(bool, unsigned, Value, Value) {}
   /// An i64 that is written in that section alone and read behind it.
   /// Multicast addresses: of the sources, of the sinks; 0: none. The thread
@@ -86,6 +87,12 @@ public:
                             const TileOperands &) const {
     return {};
   }
+  /// The same where they are lines.
+  virtual Value lineLoops(Builder &, const StepShape &, const Variant &,
+                          const std::vector<Function> &,
+                          const TileOperands &) const {
+    return {};
+  }
 
   /// coll_size[] of a launch.
   virtual Value sizes(Builder &b, Value args) const = 0;
@@ -126,6 +133,7 @@ struct DeviceShape {
   unsigned rowCells = 0;    // of 8 bytes, for reductions over rows
   unsigned chip = 0;        // 90 for sm_90
   unsigned packetBits = COLL_PACKET_BITS; // fewer in tests, so that they wrap
+  bool hasLines = false;                  // kernels for messages of lines, too
 
   /// Of shared memory.
   unsigned cells() const;
@@ -152,6 +160,10 @@ Value emitPacketLoops(Builder &b, const StepShape &shape,
                       const Variant &variant,
                       const std::vector<Function> &functions,
                       const TileOperands &operands, unsigned threads);
+/// The same with lines (LineTileLoop.cpp).
+Value emitLineLoops(Builder &b, const StepShape &shape, const Variant &variant,
+                    const std::vector<Function> &functions,
+                    const TileOperands &operands, unsigned threads);
 /// Pointers to what devices share with each other and with hosts.
 mlir::Type globalPointer(Builder &b);
 /// A cell of the block's shared memory.
@@ -178,20 +190,6 @@ mlir::func::FuncOp declareFunction(Builder &b, mlir::ModuleOp module,
                                    llvm::StringRef name,
                                    mlir::TypeRange arguments,
                                    mlir::TypeRange results);
-
-/// Special registers and barriers of NVPTX, by their LLVM intrinsics.
-struct Ptx {
-  static Value threadId(Builder &b);    // i64
-  static Value globalTimer(Builder &b); // i64, ns
-  static void sleep(Builder &b, Value ns);
-  static void barrier(Builder &b);
-  /// The i32 of the thread of this warp whose number differs in one bit.
-  static Value shuffleXor(Builder &b, Value word, unsigned bit);
-  /// A barrier; whether `flag` holds in any thread.
-  static Value barrierOr(Builder &b, Value flag);
-  /// Orders accesses of memory by its several addresses.
-  static void aliasFence(Builder &b);
-};
 
 } // namespace coll::lowering
 #endif // COLL_LIB_LOWERING_MACHINE_H

@@ -17,11 +17,6 @@
 // cleaning: between two of a slot lie 2^(bits - 1) + COLL_MAX_SMALL_SLOTS
 // messages at most, fewer than 2^bits.
 //
-// Any thread may find that there is nothing to wait for, while others show
-// where they wait. So who gives up says why in the block's shared memory, the
-// first of them alone; those that wait look there, too, and leave; and thread 0
-// tells the host behind the vote that ends the slice.
-//
 // A token, a message without payload, is one packet with order: whoever has
 // received it sees all that the sender's block did before.
 //
@@ -59,9 +54,6 @@ public:
   PacketBuilder(ModuleOp module, Primitives &p, const PacketShape &shape)
       : b(module.getContext()), module(module), p(p), shape(shape) {}
   void tag();
-  void giveUp();
-  void tell();
-  void wait();
   void clean();
   void tokenWait();
   void tokenSend();
@@ -79,31 +71,6 @@ private:
   }
   Value wanted(Value tag) { return b.and_(tag, b.cst(UINT32_MAX)); }
   Value flag(Value packet) { return b.lshr(packet, b.cst(32)); }
-  void show(Value report, uint64_t offset, Value value) {
-    b.setField(value, report, offset, Ordering::monotonic);
-  }
-  /// What the cell of shared memory held; 0: now it holds `value`.
-  Value compareExchange(unsigned cell, Value value) {
-    auto exchange = LLVM::AtomicCmpXchgOp::create(
-        b, sharedCell(b, cell), b.cst(0), value, Ordering::monotonic,
-        Ordering::monotonic, "block", 8);
-    return LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{0});
-  }
-  void giveUpWith(Value tag, uint64_t why, Value wanted, Value have) {
-    Value peer = b.shl(b.lshr(tag, b.cst(48)), b.cst(32));
-    func::CallOp::create(b, p.packetGiveUp,
-                         ValueRange{b.or_(peer, b.cst(why)), wanted, have});
-  }
-  /// By any thread of the block, while others may be about to; 0: by none.
-  Value whyGivenUp() {
-    return LLVM::LoadOp::create(b, b.i64(), sharedCell(b, kFailureCell), 8,
-                                false, false, false, false, Ordering::monotonic,
-                                StringRef("block"));
-  }
-  Value reportOf(Value inst, Value block) {
-    return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
-                b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
-  }
 
   Builder b;
   ModuleOp module;
@@ -113,9 +80,9 @@ private:
 } // namespace
 
 void PacketBuilder::tag() {
-  p.packetTag = beginFunction(b, module, "coll_packet_tag", {b.ptr(), b.i32()},
-                              {b.i64()});
-  Value end = p.packetTag.getArgument(0), sig = p.packetTag.getArgument(1);
+  p.messageTag = beginFunction(b, module, "coll_packet_tag", {b.ptr(), b.i32()},
+                               {b.i64()});
+  Value end = p.messageTag.getArgument(0), sig = p.messageTag.getArgument(1);
   Value seq = b.add(nextOf(end), b.cst(1));
   Value clean =
       b.select(isCleaning(b, seq, shape.bits), b.cst(kTagClean), b.cst(0));
@@ -123,137 +90,6 @@ void PacketBuilder::tag() {
   func::ReturnOp::create(
       b, ValueRange{b.or_(b.or_(flagOf(end, sig), b.cst(kTagPacket)),
                           b.or_(clean, peer))});
-}
-
-/// (why: i64, want: i64, have: i64), why: the result and, from bit 32 on, the
-/// peer. The barrier before thread 0 looks orders both words.
-void PacketBuilder::giveUp() {
-  Type i64 = b.i64();
-  p.packetGiveUp =
-      beginFunction(b, module, "coll_packet_give_up", {i64, i64, i64}, {});
-  auto arguments = p.packetGiveUp.getArguments();
-  Value before = compareExchange(kFailureCell, arguments[0]);
-  Block *first = b.newBlock(), *done = b.newBlock();
-  b.branchIf(b.eq(before, b.cst(0)), first, done);
-  b.startBlock(first);
-  Value both = b.or_(b.and_(arguments[1], b.cst(UINT32_MAX)),
-                     b.shl(arguments[2], b.cst(32)));
-  b.setField(both, sharedCell(b, kFailureCell + 1), 0);
-  b.branch(done);
-  b.startBlock(done);
-  func::ReturnOp::create(b);
-}
-
-/// All threads', behind the vote.
-void PacketBuilder::tell() {
-  Type i32 = b.i32(), i64 = b.i64();
-  p.packetTell =
-      beginFunction(b, module, "coll_packet_tell", {b.ptr(), i32, i64}, {});
-  auto arguments = p.packetTell.getArguments();
-  Block *mine = b.newBlock(), *some = b.newBlock(), *done = b.newBlock();
-  b.branchIf(b.eq(Ptx::threadId(b), b.cst(0)), mine, done);
-  b.startBlock(mine);
-  Value why = b.field(i64, sharedCell(b, kFailureCell), 0);
-  b.branchIf(b.ne(why, b.cst(0)), some, done);
-  b.startBlock(some);
-  Value both = b.field(i64, sharedCell(b, kFailureCell + 1), 0);
-  Value report = reportOf(arguments[0], arguments[1]);
-  Value result = b.trunc(why, i32);
-  uint64_t waits = uint64_t(COLL_STATE_WAIT_DATA) << 60;
-  Value state = b.select(b.eq(result, b.cst(COLL_TIMEOUT, i32)), b.cst(waits),
-                         b.cst(uint64_t(COLL_STATE_IDLE) << 60));
-  Value peer = b.lshr(why, b.cst(32));
-  func::CallOp::create(b, p.showLaunch, ValueRange{arguments[0], arguments[1]});
-  show(report, offsetof(coll_block, progress),
-       b.or_(b.or_(arguments[2], peer), state));
-  show(report, offsetof(coll_block, want), b.and_(both, b.cst(UINT32_MAX)));
-  show(report, offsetof(coll_block, have), b.lshr(both, b.cst(32)));
-  show(report, offsetof(coll_block, result), result);
-  b.branch(done);
-  b.startBlock(done);
-  func::ReturnOp::create(b);
-}
-
-/// As coll_kernel_wait, for one packet. All leave at the block's next vote.
-void PacketBuilder::wait() {
-  Type i32 = b.i32(), i64 = b.i64();
-  p.packetWait =
-      beginFunction(b, module, "coll_packet_wait",
-                    {b.ptr(), i32, globalPointer(b), i64, i64}, {i64});
-  auto arguments = p.packetWait.getArguments();
-  Value inst = arguments[0], word = arguments[2], tag = arguments[3];
-  Value want = wanted(tag);
-  Value position = b.or_(b.or_(arguments[4], b.lshr(tag, b.cst(48))),
-                         b.cst(uint64_t(COLL_STATE_WAIT_DATA) << 60));
-  Value comm = b.pointerField(inst, offsetof(coll_inst, comm));
-  Value spins = b.field(i32, comm, offsetof(coll_comm_dev, spin_limit));
-  Value limit = b.field(i64, comm, offsetof(coll_comm_dev, deadline_ns));
-  Value abortWord = b.pointerField(comm, offsetof(coll_comm_dev, abort));
-  Value report = reportOf(inst, arguments[1]);
-  Value start = Ptx::globalTimer(b);
-  Block *poll = b.newBlock({i32, i32}), *not_ = b.newBlock(),
-        *old = b.newBlock(), *bad = b.newBlock(), *look = b.newBlock(),
-        *mine = b.newBlock(), *check = b.newBlock(), *others = b.newBlock(),
-        *clock = b.newBlock(), *late = b.newBlock(), *rest = b.newBlock(),
-        *done = b.newBlock(), *shown = b.newBlock(), *back = b.newBlock();
-  b.branch(poll, ValueRange{b.cst(0, i32), b.cst(32, i32)});
-
-  b.startBlock(poll);
-  Value polls = poll->getArgument(0), pause = poll->getArgument(1);
-  Value packet = b.field(i64, word, 0, Ordering::monotonic);
-  b.branchIf(b.eq(flag(packet), want), done, not_);
-  b.startBlock(not_);
-  // The right message of another launch.
-  Value isSeq = b.eq(b.lshr(b.xor_(flag(packet), want), b.cst(16)), b.cst(0));
-  b.branchIf(isSeq, bad, old);
-  b.startBlock(bad);
-  auto sig16 = [&](Value v) { return b.and_(v, b.cst(0xffff)); };
-  giveUpWith(tag, COLL_MISMATCH, sig16(want), sig16(flag(packet)));
-  b.branch(back);
-  b.startBlock(old);
-  b.branchIf(b.ult(polls, spins), poll,
-             ValueRange{b.add(polls, b.cst(1, i32)), pause}, look, {});
-
-  // One of those that wait tells of it, until it has its packet; then another.
-  b.startBlock(look);
-  Value me = b.add(Ptx::threadId(b), b.cst(1));
-  Value teller = compareExchange(kTellerCell, me);
-  b.branchIf(b.or_(b.eq(teller, b.cst(0)), b.eq(teller, me)), mine, check);
-  b.startBlock(mine);
-  func::CallOp::create(b, p.showLaunch, ValueRange{inst, arguments[1]});
-  show(report, offsetof(coll_block, progress), position);
-  show(report, offsetof(coll_block, wait_since), start);
-  show(report, offsetof(coll_block, want), want);
-  show(report, offsetof(coll_block, have), flag(packet));
-  b.branch(check);
-  b.startBlock(check);
-  Value abort = b.field(i32, abortWord, 0, Ordering::monotonic);
-  b.branchIf(b.eq(abort, b.cst(0, i32)), others, back);
-  b.startBlock(others);
-  b.branchIf(b.eq(whyGivenUp(), b.cst(0)), clock, back);
-  b.startBlock(clock);
-  Value hasLimit = b.ult(b.sub(limit, b.cst(1)), b.cst(UINT64_MAX - 1));
-  Value waited = b.sub(Ptx::globalTimer(b), start);
-  b.branchIf(b.and_(hasLimit, b.ugt(waited, limit)), late, rest);
-  b.startBlock(late);
-  giveUpWith(tag, COLL_TIMEOUT, want, flag(packet));
-  b.branch(back);
-  b.startBlock(rest);
-  Ptx::sleep(b, pause);
-  Value longer = b.umin(b.shl(pause, b.cst(1, i32)), b.cst(1024, i32));
-  b.branch(poll, ValueRange{b.add(spins, b.cst(1, i32)), longer});
-
-  b.startBlock(done);
-  b.branchIf(b.ugt(polls, spins), shown, back);
-  b.startBlock(shown);
-  Value place = b.and_(position, b.cst((uint64_t(1) << 60) - 1));
-  show(report, offsetof(coll_block, progress),
-       b.or_(b.cst(uint64_t(COLL_STATE_RUN) << 60), place));
-  LLVM::StoreOp::create(b, b.cst(0), sharedCell(b, kTellerCell), 8, false,
-                        false, false, Ordering::monotonic, StringRef("block"));
-  b.branch(back);
-  b.startBlock(back);
-  func::ReturnOp::create(b, ValueRange{packet});
 }
 
 void PacketBuilder::clean() {
@@ -284,7 +120,7 @@ void PacketBuilder::clean() {
 void PacketBuilder::tokenWait() {
   Type i32 = b.i32(), i64 = b.i64();
   p.tokenWait = beginFunction(b, module, "coll_token_wait",
-                              {b.ptr(), i32, b.ptr(), i64, i64}, {i32});
+                              {b.ptr(), i32, b.ptr(), i64, i64, i32}, {i32});
   auto arguments = p.tokenWait.getArguments();
   Value want = wanted(arguments[3]);
   Value word = LLVM::AddrSpaceCastOp::create(b, globalPointer(b), arguments[2]);
@@ -296,13 +132,13 @@ void PacketBuilder::tokenWait() {
   b.branchIf(b.eq(flag(packet), want), done, slow);
   b.startBlock(slow);
   Value later =
-      func::CallOp::create(b, p.packetWait,
+      func::CallOp::create(b, p.flagWait,
                            ValueRange{arguments[0], arguments[1], word,
                                       arguments[3], arguments[4]})
           .getResult(0);
   b.branchIf(b.eq(flag(later), want), poll, leave);
   b.startBlock(leave);
-  func::CallOp::create(b, p.packetTell,
+  func::CallOp::create(b, p.tellWhy,
                        ValueRange{arguments[0], arguments[1], arguments[4]});
   func::ReturnOp::create(b, ValueRange{b.cst(1, i32)});
   b.startBlock(done);
@@ -319,11 +155,10 @@ void PacketBuilder::tokenSend() {
 }
 
 void Primitives::buildPackets(ModuleOp module, const Machine &machine) {
+  buildGiveUp(module);
+  buildFlagWait(module, Protocol::Packets);
   PacketBuilder builder(module, *this, machine.packets());
   builder.tag();
-  builder.giveUp();
-  builder.tell();
-  builder.wait();
   builder.clean();
   builder.tokenWait();
   builder.tokenSend();

@@ -294,7 +294,7 @@ Value PacketTileEmitter::settle(Value packet, const Source &source,
     Value address = packetAddress(source.pointer, source.index,
                                   formatOf(source.port->type), i);
     Value later =
-        func::CallOp::create(b, operands.packetWait,
+        func::CallOp::create(b, operands.primitives->flagWait,
                              ValueRange{operands.inst, operands.block, address,
                                         source.tag, operands.progress})
             .getResult(0);

@@ -12,13 +12,12 @@
 // Small, on devices: packets, each with its flag, which the threads that share
 //   the payload write and wait for (PacketPrimitives.cpp). What is left here is
 //   the credits, and cleaned = next (release) when a slot has been filled.
+// Lines, on devices: bulk, in slots of their own, without tail and sig
+//   (LinePrimitives.cpp).
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Lowering/Primitives.h"
-
-#include "coll/abi.h"
-#include "lib/Lowering/Machine.h"
+#include "lib/Lowering/PrimitiveBuilder.h"
 
 namespace coll::lowering {
 using namespace mlir;
@@ -45,83 +44,6 @@ func::FuncOp declareFunction(Builder &b, ModuleOp module, StringRef name,
   fn.setPrivate();
   return fn;
 }
-
-namespace {
-/// The two protocols differ in which words count and which word tells.
-struct Counters {
-  uint64_t next, seen, published, head, k;
-};
-constexpr Counters kBulk{offsetof(coll_seq, next), offsetof(coll_seq, seen),
-                         offsetof(coll_seq, published),
-                         offsetof(coll_credit_line, head),
-                         offsetof(coll_end, k)};
-constexpr Counters kSmall{
-    offsetof(coll_seq, small_next), offsetof(coll_seq, small_seen),
-    offsetof(coll_seq, small_published), offsetof(coll_credit_line, small_head),
-    offsetof(coll_end, k_small)};
-
-class PrimitiveBuilder {
-public:
-  PrimitiveBuilder(ModuleOp module, Primitives &p, const Machine &machine,
-                   Protocol protocol)
-      : b(module.getContext()), module(module), p(p), machine(machine),
-        protocol(protocol) {}
-  void recvAcquire();
-  void recvSmallSlot(ValueRange arguments);
-  void recvSlot(ValueRange arguments);
-  void recvPackets(ValueRange arguments);
-  void recvRelease();
-  void sendAcquire();
-  void sendPublish();
-  void publishCleaned(Value end, Value number);
-  void fetchToWrite();
-  void flushCredits();
-  void blockWait();
-
-private:
-  bool isBulk() const { return protocol == Protocol::Slots; }
-  const Counters &counters() const { return isBulk() ? kBulk : kSmall; }
-  func::FuncOp begin(StringRef name, TypeRange arguments, TypeRange results) {
-    std::string suffix = hasPackets()                  ? "_ll"
-                         : protocol == Protocol::Small ? "_small"
-                                                       : "";
-    return beginFunction(b, module, (name + suffix).str(), arguments, results);
-  }
-  Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
-  Value smallSlot(Value end, Value next);
-  bool hasPackets() const { return protocol == Protocol::Packets; }
-  unsigned packetBits() const { return machine.packets().bits; }
-  void fetchNextSlot(Value end, Value next);
-  Value slotIndex(Value end, Value next, const Counters &c) {
-    return b.and_(next, b.sub(b.field16(end, c.k), b.cst(1)));
-  }
-  bool hasPlaces() const { return !machine.signalsWithinDevice(); }
-  Value sigAddress(Value end, Value index) {
-    return b.at(b.at(b.pointerField(end, offsetof(coll_end, line)),
-                     offsetof(coll_ring_line, sig)),
-                b.mul(index, b.cst(4)));
-  }
-  /// Calls the runtime until the condition holds: falls through to `again`, or
-  /// returns null.
-  void slowPath(Value inst, Value block, Value word, Value want, uint32_t how,
-                Value progress, unsigned state, Value end, Block *again);
-  void returnNull() {
-    func::ReturnOp::create(b,
-                           ValueRange{Value(LLVM::ZeroOp::create(b, b.ptr()))});
-  }
-  void checkSignature(Value inst, Value block, Value end, Value progress,
-                      Value want, Value have, Block *good);
-  void acquireCredit(Value inst, Value block, Value end, Value progress,
-                     const Counters &c, Block *then);
-  void returnCredit(Value end, const Counters &c, bool flush);
-
-  Builder b;
-  ModuleOp module;
-  Primitives &p;
-  const Machine &machine;
-  const Protocol protocol;
-};
-} // namespace
 
 Primitives::Primitives(ModuleOp module, const Machine &machine) {
   machine.addWaits(module, *this);
@@ -160,6 +82,19 @@ Primitives Primitives::forPackets(ModuleOp module,
   return made;
 }
 
+Primitives Primitives::forLines(ModuleOp module, const Machine &machine,
+                                const Primitives &packets) const {
+  Primitives made = *this; // credits are those of the bulk ring
+  made.giveUp = packets.giveUp;
+  made.tellWhy = packets.tellWhy;
+  PrimitiveBuilder builder(module, made, machine, Protocol::Lines);
+  builder.recvAcquire();
+  builder.sendAcquire();
+  builder.sendPublish();
+  made.buildLines(module);
+  return made;
+}
+
 /// A processor that reads or writes a slot fetches what lies behind it, too. So
 /// messages that follow one another lie half a ring apart: the slot behind is
 /// not the one that the peer is at.
@@ -176,7 +111,7 @@ Value PrimitiveBuilder::smallSlot(Value end, Value next) {
               b.mul(index, stride));
 }
 
-static void prefetch(Builder &b, Value address, bool toWrite) {
+void prefetch(Builder &b, Value address, bool toWrite) {
   constexpr int32_t mostLocal = 3, data = 1;
   LLVM::Prefetch::create(b, address, b.getI32IntegerAttr(toWrite),
                          b.getI32IntegerAttr(mostLocal),
@@ -187,27 +122,6 @@ static void prefetch(Builder &b, Value address, bool toWrite) {
 /// ahead, it crosses over while this rank is still in this launch.
 void PrimitiveBuilder::fetchNextSlot(Value end, Value next) {
   prefetch(b, smallSlot(end, b.add(next, b.cst(1))), /*toWrite=*/false);
-}
-
-/// The same at the sender, when a message has been sent, for a rank that only
-/// sends: nobody polls that line yet. Where messages go both ways a peer does,
-/// and would have to fetch it back.
-void PrimitiveBuilder::fetchToWrite() {
-  p.fetchToWrite = beginFunction(b, module, "coll_fetch_to_write",
-                                 {b.ptr(), b.ptr(), b.i64()}, {});
-  auto arguments = p.fetchToWrite.getArguments();
-  Value inst = arguments[0], end = arguments[1], bytes = arguments[2];
-  Block *yes = b.newBlock(), *no = b.newBlock();
-  Value onlySends = b.eq(b.field32(inst, offsetof(coll_inst, nrecv)), b.cst(0));
-  Value isOneLine = b.ult(bytes, b.cst(64 - COLL_SMALL_HEAD + 1));
-  b.branchIf(b.and_(onlySends, isOneLine), yes, no);
-  b.startBlock(yes);
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  prefetch(b, smallSlot(end, b.field(b.i64(), seq, kSmall.next)),
-           /*toWrite=*/true);
-  b.branch(no);
-  b.startBlock(no);
-  func::ReturnOp::create(b);
 }
 
 void PrimitiveBuilder::slowPath(Value inst, Value block, Value word, Value want,
@@ -245,10 +159,19 @@ void PrimitiveBuilder::recvAcquire() {
   p.recvAcquire = begin("coll_recv_acquire",
                         {ptr, b.i32(), ptr, ptr, b.i64(), b.i32()}, {ptr});
   auto arguments = p.recvAcquire.getArguments();
-  if (isBulk())
+  if (hasLines())
+    recvLines(arguments[3]);
+  else if (isBulk())
     recvSlot(arguments);
   else
     hasPackets() ? recvPackets(arguments) : recvSmallSlot(arguments);
+}
+
+/// Nothing is waited for: each line has its flag.
+void PrimitiveBuilder::recvLines(Value end) {
+  Value seq = b.pointerField(end, offsetof(coll_end, seq));
+  Value next = b.field(b.i64(), seq, kBulk.next);
+  func::ReturnOp::create(b, lineSlot(b, end, next));
 }
 
 void PrimitiveBuilder::recvSlot(ValueRange arguments) {
@@ -373,81 +296,6 @@ void PrimitiveBuilder::flushCredits() {
   if (isBulk())
     returnCredit(end, kBulk, true);
   func::ReturnOp::create(b);
-}
-
-void PrimitiveBuilder::acquireCredit(Value inst, Value block, Value end,
-                                     Value progress, const Counters &c,
-                                     Block *then) {
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  Value credit = b.pointerField(end, offsetof(coll_end, credit));
-  Value next = b.field(b.i64(), seq, c.next), k = b.field16(end, c.k);
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *look = b.newBlock();
-  b.branchIf(b.ult(b.sub(next, b.field(b.i64(), seq, c.seen)), k), then, poll);
-  b.startBlock(poll);
-  Value head = b.field(b.i64(), credit, c.head, Ordering::acquire);
-  b.branchIf(b.ult(b.sub(next, head), k), look, slow);
-  b.startBlock(slow);
-  slowPath(inst, block, b.at(credit, c.head), b.sub(next, k), COLL_WAIT_ABOVE,
-           progress, COLL_STATE_WAIT_CREDIT, end, poll);
-  b.startBlock(look);
-  b.setField(head, seq, c.seen);
-  b.branch(then);
-}
-
-void PrimitiveBuilder::sendAcquire() {
-  Type ptr = b.ptr();
-  p.sendAcquire =
-      begin("coll_send_acquire", {ptr, b.i32(), ptr, ptr, b.i64()}, {ptr});
-  auto arguments = p.sendAcquire.getArguments();
-  Value inst = arguments[0], block = arguments[1], args = arguments[2],
-        end = arguments[3], progress = arguments[4];
-  Block *free = b.newBlock();
-  acquireCredit(inst, block, end, progress, counters(), free);
-  b.startBlock(free);
-  Value next = b.field(b.i64(), b.pointerField(end, offsetof(coll_end, seq)),
-                       counters().next);
-  Value slot;
-  if (!isBulk())
-    slot = b.at(smallSlot(end, next), hasPackets() ? 0 : COLL_SMALL_HEAD);
-  else if (hasPlaces())
-    slot = hostSlot(b, args, end, next, sendsWide(b, args));
-  else
-    slot = deviceSlot(b, end, next);
-  func::ReturnOp::create(b, slot);
-}
-
-void PrimitiveBuilder::sendPublish() {
-  p.sendPublish = begin("coll_send_publish", {b.ptr(), b.ptr(), b.i32()}, {});
-  Value args = p.sendPublish.getArgument(0), end = p.sendPublish.getArgument(1),
-        sig = p.sendPublish.getArgument(2);
-  Value seq = b.pointerField(end, offsetof(coll_end, seq));
-  Value next = b.field(b.i64(), seq, counters().next);
-  Value after = b.add(next, b.cst(1));
-  b.setField(after, seq, counters().next);
-  if (hasPackets()) {
-    publishCleaned(end, after);
-  } else if (!isBulk()) {
-    b.setField(b.or_(b.shl(after, b.cst(16)), sig16(sig)), smallSlot(end, next),
-               0, Ordering::release);
-  } else {
-    Value index = slotIndex(end, next, kBulk);
-    Value word = hasPlaces() ? withPlace(b, args, sig) : sig;
-    b.setField(word, sigAddress(end, index), 0);
-    b.setField(after, b.pointerField(end, offsetof(coll_end, line)),
-               offsetof(coll_ring_line, tail), Ordering::release);
-  }
-  func::ReturnOp::create(b);
-}
-
-/// Behind message `number`, if that has filled its slot.
-void PrimitiveBuilder::publishCleaned(Value end, Value number) {
-  Block *clean = b.newBlock(), *done = b.newBlock();
-  b.branchIf(isCleaning(b, number, packetBits()), clean, done);
-  b.startBlock(clean);
-  b.setField(number, b.pointerField(end, offsetof(coll_end, line)),
-             offsetof(coll_ring_line, cleaned), Ordering::release);
-  b.branch(done);
-  b.startBlock(done);
 }
 
 void PrimitiveBuilder::blockWait() {

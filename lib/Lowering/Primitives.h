@@ -19,9 +19,9 @@ namespace coll::lowering {
 class Machine;
 
 /// Which launches code is for: all, of hosts, whose steps look at
-/// COLL_ARGS_SMALL; those with bulk slots, with small slots, with packets.
-/// Devices have a kernel for slots and one for packets.
-enum class Protocol : uint8_t { Any, Slots, Small, Packets };
+/// COLL_ARGS_SMALL; those with bulk slots, with small slots, with packets, with
+/// lines. Devices have a kernel for slots, one for packets and one for lines.
+enum class Protocol : uint8_t { Any, Slots, Small, Packets, Lines };
 
 /// How a message that may be put travels in a launch.
 enum PutWay : uint32_t {
@@ -82,27 +82,34 @@ struct Primitives {
   /// (inst, win: i64, rank: i64, offset: i64) -> i64: the same of a window
   mlir::func::FuncOp multicastOf;
 
-  /// Small messages of packets (PacketPrimitives.cpp), on devices.
+  /// What messages with flags in their payload need, on devices: packets
+  /// (PacketPrimitives.cpp) or lines (LinePrimitives.cpp).
   ///
-  /// (end, sig: i32) -> i64: of the end's next small message: the flag of its
-  /// packets, kTag bits, and the peer in the highest 16.
-  mlir::func::FuncOp packetTag;
-  /// (inst, block: i32, packet, tag: i64, progress: i64) -> i64: any thread's
-  /// slow path; the packet once its flag is there. Another flag: give up.
-  mlir::func::FuncOp packetWait;
+  /// (end, sig: i32) -> i64: of the end's next message. Of packets their flag,
+  /// kTag bits, and the peer in the highest 16; of lines their number << 16 |
+  /// the peer, never 0.
+  mlir::func::FuncOp messageTag;
+  /// (inst, block: i32, word, tag: i64, progress: i64) -> i64: any thread's
+  /// slow path; the word once its flag is there. Another flag: give up. Of
+  /// lines the tag is the flag, and the peer is in `progress`.
+  mlir::func::FuncOp flagWait;
   /// (why: i64, want: i64, have: i64): any thread's, to leave with a reason.
-  mlir::func::FuncOp packetGiveUp;
+  mlir::func::FuncOp giveUp;
   /// (inst, block: i32, progress: i64): all threads', before they leave: thread
   /// 0 tells the host of a reason.
-  mlir::func::FuncOp packetTell;
+  mlir::func::FuncOp tellWhy;
   /// (end, words: i64, sig: i32): all threads'; of the next message, whose
   /// words these are, fills the rest of the slot if it is time to.
   mlir::func::FuncOp packetClean;
-  /// A message without payload is one packet that has order besides.
-  /// (inst, block: i32, slot, tag: i64, progress: i64) -> i32, not 0 to leave
+  /// A message without payload is one flag that has order besides.
+  /// (inst, block: i32, slot, tag: i64, progress: i64, sig: i32) -> i32, not 0
+  /// to leave
   mlir::func::FuncOp tokenWait;
   /// (end, sig: i32)
   mlir::func::FuncOp tokenSend;
+  /// (address, bytes: i64) -> i64, i64: so many of 16 bytes, 0 for the others,
+  /// by loads of 1, 2, 4 or 8. (address, bytes: i64, i64, i64) stores them.
+  mlir::func::FuncOp loadPart[4], storePart[4];
 
   /// The runtime's functions on a host, declared; a device's own.
   mlir::func::FuncOp wait, mismatch;
@@ -123,10 +130,16 @@ struct Primitives {
   Primitives forSmall(mlir::ModuleOp module, const Machine &machine) const;
   /// Of devices, for packets: the waits are the same ones.
   Primitives forPackets(mlir::ModuleOp module, const Machine &machine) const;
+  /// The same for lines, beside those for packets.
+  Primitives forLines(mlir::ModuleOp module, const Machine &machine,
+                      const Primitives &packets) const;
 
 private:
   void buildDirect(mlir::ModuleOp module, bool hasMultimem);
   void buildPackets(mlir::ModuleOp module, const Machine &machine);
+  void buildLines(mlir::ModuleOp module);
+  void buildGiveUp(mlir::ModuleOp module);
+  void buildFlagWait(mlir::ModuleOp module, Protocol protocol);
 };
 
 enum Tag : uint64_t {
@@ -137,6 +150,8 @@ enum Tag : uint64_t {
 Value packetSlot(Builder &b, Value end, Value next);
 /// Whether the slot is filled with message `seq`, counted from 1.
 Value isCleaning(Builder &b, Value seq, unsigned bits);
+/// The slot of message `next`, of lines.
+Value lineSlot(Builder &b, Value end, Value next);
 
 /// A private function of the module; the builder stands in its entry block,
 /// `b.region` is its body.

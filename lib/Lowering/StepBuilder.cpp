@@ -170,7 +170,7 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
   ports.begin();
   if (keptCell)
     b.setField(b.cst(0), keptCell, 0);
-  if (inPackets())
+  if (isFlagged())
     for (auto cell : {PortSet::Teller, PortSet::Failure})
       b.setField(b.cst(0), ports.cell(cell), 0);
   beginMulticast(ports);
@@ -193,7 +193,7 @@ void StepEmitter::acquireAll(PortSet &ports, TileOperands &tile) {
       if (index && !sinks && shape.loopSources)
         index = operandOf(index);
       ports.put(sinks, i, index, pointer);
-      if (inPackets())
+      if (isFlagged())
         putTag(ports, of, port, index, i, sinks, pointer);
     };
   };
@@ -271,8 +271,8 @@ void StepEmitter::slices() {
     b.startBlock(some);
   }
   Value failed;
-  if (inPackets()) {
-    failed = packetTile(tile);
+  if (isFlagged()) {
+    failed = flaggedTile(tile);
   } else if (!shape.token) {
     chooseStores(tile);
     if (shape.hasRows(functions))

@@ -39,9 +39,9 @@ private:
   mlir::Block *beginSlice();
   void slices();
   void withoutDirect();
-  void packetSlices();
   void smallSlice();
-  Value packetTile(TileOperands &tile);
+  void flaggedSlices();
+  Value flaggedTile(TileOperands &tile);
   mlir::Block *tellAndLeave();
   void cleanSlots(const TileOperands &tile);
   void putTag(PortSet &ports, const PortShape &p, Value port, Value index,
@@ -112,7 +112,8 @@ private:
   void publish(const PortShape &p, Value port);
   void releaseAll(Value failed = {});
   void acquireAll(PortSet &ports, TileOperands &tile);
-  bool inPackets() const { return variant.protocol == Protocol::Packets; }
+  /// Messages have their flags in the payload.
+  bool isFlagged() const { return variant.protocol >= Protocol::Packets; }
   bool canStream() const {
     return !inSmall && variant.isa != Isa::AArch64 && variant.isa != Isa::Cuda;
   }

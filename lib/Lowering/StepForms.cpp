@@ -226,8 +226,8 @@ void StepEmitter::getWhole() {
 
 void StepEmitter::work() {
   sliceBytes = b.mul(b.field32(args, offsetof(coll_args, slice_units)), unit);
-  if (inPackets())
-    return packetSlices();
+  if (isFlagged())
+    return flaggedSlices();
   if (small) {
     Block *inSmallLaunch = b.newBlock(), *others = b.newBlock();
     b.branchIf(hasFlag(COLL_ARGS_SMALL), inSmallLaunch, others);

@@ -323,7 +323,7 @@ void StepEmitter::releaseAll(Value failed) {
   });
   forEachPort(true, [&](Value port, Value, unsigned i) {
     forChannels(shape.sinks[i], port, [&] {
-      if (inPackets() && shape.token)
+      if (isFlagged() && shape.token)
         func::CallOp::create(b, primitives.tokenSend,
                              ValueRange{endOf(port, true), sig});
       publish(shape.sinks[i], port);

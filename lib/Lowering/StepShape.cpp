@@ -60,6 +60,14 @@ bool StepShape::hasDirect() const {
   return llvm::any_of(sources, isDirect) || llvm::any_of(sinks, isDirect);
 }
 
+bool StepShape::fitsLines() const {
+  auto isPlain = [](const PortShape &p) {
+    return p.place == PortShape::Scalar ||
+           (p.place != PortShape::Row && p.type == ElemType::T);
+  };
+  return llvm::all_of(sources, isPlain) && llvm::all_of(sinks, isPlain);
+}
+
 bool StepShape::hasBlocks() const {
   auto isBlocked = [](const auto &of) { return of.type == ElemType::MXE4M3; };
   return type == ElemType::MXE4M3 || llvm::any_of(sources, isBlocked) ||
@@ -310,6 +318,14 @@ bool hasMultimemSteps(const ProgramSet &programs) {
   return anyStep(programs, [](const Step &, const StepShape &shape) {
     return shape.gathers || shape.spreads;
   });
+}
+
+bool fitsLines(const ProgramSet &programs) {
+  return programs.launchCounts.empty() && !programs.map.byRow &&
+         !anyStep(programs, [](const Step &, const StepShape &shape) {
+           return shape.hasBlocks() ||
+                  (shape.hasChannel() && !shape.fitsLines());
+         });
 }
 
 uint32_t ShapeTable::idOf(const StepShape &shape) {

@@ -72,6 +72,8 @@ struct StepShape {
   bool hasChannel() const;
   /// A message that may go direct.
   bool hasDirect() const;
+  /// Whether a line holds as many elements of all ports.
+  bool fitsLines() const;
   /// A receive whose message the sender may store where the step would.
   bool receivesPut() const {
     return sources.size() == 1 && !loopSources &&
@@ -96,6 +98,8 @@ bool anyStep(const ProgramSet &programs,
              llvm::function_ref<bool(const Step &, const StepShape &)> is);
 /// Some step of the programs is for multimem instructions.
 bool hasMultimemSteps(const ProgramSet &programs);
+/// Whether all messages may be lines.
+bool fitsLines(const ProgramSet &programs);
 
 /// The shapes of a plan, numbered in order of first use.
 class ShapeTable {

@@ -32,12 +32,12 @@ struct TileOperands {
   // i64, of devices: multicast addresses that stand for all sources, for all
   // sinks, or none where the step has no such side; i1: they may be used.
   mlir::Value gathered, spread, isMulticast;
-  // Where messages are packets: the tags of all ports, in the same order
+  // Where messages have flags: the tags of all ports, in the same order
   // (kTagClean of any sink is in pointerBits, too), and what a thread that
   // waits has to know.
   mlir::Value sourceTags, sinkTags;
-  mlir::Value inst, block, progress;
-  mlir::func::FuncOp packetWait;
+  mlir::Value inst, block, progress, sig;
+  const Primitives *primitives = nullptr;
 };
 
 /// One dtype, op and instruction set. `dtype` is U8 and `op` None where bytes

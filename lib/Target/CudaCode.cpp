@@ -156,6 +156,12 @@ static void setInlining(llvm::Module &module) {
   }
 }
 
+static uint32_t protocolOf(Protocol protocol) {
+  return protocol == Protocol::Packets ? COLL_PROTOCOL_LL
+         : protocol == Protocol::Lines ? COLL_PROTOCOL_LL128
+                                       : COLL_PROTOCOL_SIMPLE;
+}
+
 llvm::Expected<BuiltDevice>
 coll::buildDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
                   const Plan &plan, const HostOptions &options, unsigned chip) {
@@ -166,6 +172,7 @@ coll::buildDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   DeviceShape shape = deviceShapeOf(plan, paramBytes);
   shape.chip = chip;
   shape.packetBits = mayHavePackets(plan) ? options.packetBits : 0;
+  shape.hasLines = hasLines(plan);
   if (llvm::Error error = checkShape(plan, shape))
     return error;
   HostOptions device = options;
@@ -179,11 +186,9 @@ coll::buildDevice(mlir::MLIRContext *mlirContext, llvm::LLVMContext &context,
   BuiltDevice result;
   for (const KernelInfo &info : built.kernels) {
     wrap(**module, info.symbol, paramBytes, shape.threads);
-    result.kernels.push_back(
-        {info.dtype, info.op, info.symbol, shape.threads, paramBytes,
-         (shape.cells() + shape.rowCells) * 8, 0,
-         info.protocol == Protocol::Packets ? uint32_t(COLL_PROTOCOL_LL)
-                                            : uint32_t(COLL_PROTOCOL_SIMPLE)});
+    result.kernels.push_back({info.dtype, info.op, info.symbol, shape.threads,
+                              paramBytes, (shape.cells() + shape.rowCells) * 8,
+                              0, protocolOf(info.protocol)});
   }
   result.module = std::move(*module);
   result.cells = {kSharedCells, shape.sources, shape.sinks,

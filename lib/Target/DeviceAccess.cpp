@@ -5,11 +5,12 @@
 // the word that it comes to (DeviceWords.h), and each address must be known: an
 // access that cannot be judged is refused.
 //
-// In kernels for packets a cell of shared memory may hold, in turn, the address
-// of memory and of packets. As built, each step is a function of its own: there
-// a port is either, or its step's words say which, and then a weak access must
-// stand behind the tag that says memory. Behind the optimizer steps are one
-// function, so of those accesses nothing more is asked then.
+// In kernels for packets or lines a cell of shared memory may hold, in turn,
+// the address of memory and of packets, or lines. As built, each step is a
+// function of its own: there a port is either, or its step's words say which,
+// and then a weak access must stand behind the tag that says memory. Behind the
+// optimizer steps are one function, so of those accesses nothing more is asked
+// then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +31,13 @@ namespace {
 struct WordUse {
   const Instruction *instruction = nullptr;
   const llvm::Value *pointer = nullptr;
-  bool isStore = false, isExchange = false;
+  bool isStore = false, isExchange = false, isVolatile = false;
   AtomicOrdering order = AtomicOrdering::NotAtomic;
   StringRef scope; // "" is the system
   uint64_t bytes = 0;
-  bool isWeak() const { return order == AtomicOrdering::NotAtomic; }
+  bool isWeak() const {
+    return order == AtomicOrdering::NotAtomic && !isVolatile;
+  }
   /// A load acquire, a store release.
   bool isOrdered() const {
     return !isExchange && order == (isStore ? AtomicOrdering::Release
@@ -79,6 +82,7 @@ AccessCheck::useOf(const Instruction &instruction) const {
   const DataLayout &layout = module.getDataLayout();
   if (const auto *load = dyn_cast<LoadInst>(&instruction)) {
     use.pointer = load->getPointerOperand();
+    use.isVolatile = load->isVolatile();
     use.order = load->getOrdering();
     use.scope = scopes[load->getSyncScopeID()];
     use.bytes = layout.getTypeStoreSize(load->getType());
@@ -87,6 +91,7 @@ AccessCheck::useOf(const Instruction &instruction) const {
   if (const auto *store = dyn_cast<StoreInst>(&instruction)) {
     use.pointer = store->getPointerOperand();
     use.isStore = true;
+    use.isVolatile = store->isVolatile();
     use.order = store->getOrdering();
     use.scope = scopes[store->getSyncScopeID()];
     use.bytes = layout.getTypeStoreSize(store->getValueOperand()->getType());
@@ -104,6 +109,12 @@ AccessCheck::useOf(const Instruction &instruction) const {
   const auto *call = dyn_cast<CallBase>(&instruction);
   if (call && call->isInlineAsm() && call->arg_size() > 0) {
     use.pointer = call->getArgOperand(0); // multimem: weak
+    use.isStore = call->getType()->isVoidTy();
+    return use;
+  }
+  if (call && call->getCalledFunction() &&
+      isPartAccess(*call->getCalledFunction())) {
+    use.pointer = call->getArgOperand(0);
     use.isStore = call->getType()->isVoidTy();
     return use;
   }
@@ -154,6 +165,7 @@ bool AccessCheck::isAllowed(const WordUse &use, const Address &address,
                             const SharedWord *word) {
   const bool isPacket = use.bytes == 8 && use.scope.empty() &&
                         (use.isOrdered() || use.isRelaxed());
+  const bool isOfLine = use.isVolatile && use.bytes == 16;
   switch (address.region) {
   case Region::Words:
   case Region::Displacements:
@@ -164,8 +176,10 @@ bool AccessCheck::isAllowed(const WordUse &use, const Address &address,
     return use.isWeak();
   case Region::Packets:
     return isPacket;
+  case Region::Lines: // the flag alone, or a lane's part
+    return isOfLine || (isPacket && (!use.isStore || use.isOrdered()));
   case Region::Either:
-    return isPacket ||
+    return isPacket || isOfLine ||
            (use.isWeak() && (isBuilt ? isBehindTag(use) : isOfSteps(use)));
   case Region::Cells:
     return use.isWeak() || use.scope == "block";
@@ -239,9 +253,11 @@ bool AccessCheck::isBehindTag(const WordUse &use) {
 
 std::string AccessCheck::describe(const WordUse &use, const SharedWord *word,
                                   const Address &address) const {
-  std::string text = use.isWeak() ? "a weak " : "a strong ";
+  std::string text = use.isWeak()     ? "a weak "
+                     : use.isVolatile ? "a volatile "
+                                      : "a strong ";
   text += use.isExchange ? "exchange" : use.isStore ? "store" : "load";
-  if (!use.isWeak())
+  if (!use.isWeak() && !use.isVolatile)
     text += (" (" + Twine(toIRString(use.order)) +
              (use.scope.empty() ? "" : ", " + use.scope) + ")")
                 .str();
@@ -251,6 +267,8 @@ std::string AccessCheck::describe(const WordUse &use, const SharedWord *word,
     return text + "a flag word";
   case Region::Packets:
     return text + "packets";
+  case Region::Lines:
+    return text + "lines";
   case Region::Either:
     return text + "what may be packets";
   case Region::Payload:

@@ -8,6 +8,11 @@
 // in, so what is checked is the module that the backend gets, and the PTX that
 // comes out.
 //
+// A volatile access is relaxed, which order of its own would say better. There
+// is one use for it: a lane's 16 bytes of a line of 128
+// (lib/Lowering/LineTileLoop.cpp). Other widths, and addresses that are not
+// known to be global, are no lines.
+//
 //===----------------------------------------------------------------------===//
 
 #include "lib/Lowering/Multimem.h"
@@ -24,13 +29,30 @@ static bool isMultimem(const CallBase &call) {
   return is_contained(coll::lowering::kMultimem, assembly->getAsmString());
 }
 
+/// A lane's part of a line.
+static bool isOfLine(const Instruction &instruction) {
+  auto fits = [](Type *type, Align align, unsigned space, bool isAtomic) {
+    auto *vector = dyn_cast<FixedVectorType>(type);
+    return vector && vector->getNumElements() == 2 &&
+           vector->getElementType()->isIntegerTy(64) && align.value() == 16 &&
+           space == 1 && !isAtomic;
+  };
+  if (const auto *load = dyn_cast<LoadInst>(&instruction))
+    return fits(load->getType(), load->getAlign(),
+                load->getPointerAddressSpace(), load->isAtomic());
+  if (const auto *store = dyn_cast<StoreInst>(&instruction))
+    return fits(store->getValueOperand()->getType(), store->getAlign(),
+                store->getPointerAddressSpace(), store->isAtomic());
+  return false;
+}
+
 /// What is wrong with one instruction; empty: nothing.
 static StringRef wrongWith(const Instruction &instruction) {
   if (isa<AtomicRMWInst>(instruction))
     return "an atomicrmw, whose order and scope are lost";
   if (instruction.hasMetadata(LLVMContext::MD_invariant_load))
     return "an invariant load, which becomes non-coherent";
-  if (instruction.isVolatile())
+  if (instruction.isVolatile() && !isOfLine(instruction))
     return "a volatile access, which orders nothing";
   const auto *call = dyn_cast<CallBase>(&instruction);
   if (!call)
@@ -68,13 +90,14 @@ Error coll::checkDeviceModule(const Module &module) {
 
 Error coll::checkPtx(StringRef ptx) {
   // Compare-exchange is the one read-modify-write.
-  static constexpr StringRef refused[] = {".nc.", "\tred.", "ld.volatile",
-                                          "st.volatile"};
+  static constexpr StringRef refused[] = {".nc.", "\tred."};
   SmallVector<StringRef> lines;
   ptx.split(lines, '\n');
   for (StringRef line : lines) {
     bool isAtomic = line.contains("\tatom.") && !line.contains(".cas.");
-    if (isAtomic ||
+    bool isVolatile =
+        line.contains(".volatile") && !line.contains(".volatile.global.v2.b64");
+    if (isAtomic || isVolatile ||
         any_of(refused, [&](StringRef word) { return line.contains(word); }))
       return createStringError("internal error: PTX has '" + line.trim().str() +
                                "'");

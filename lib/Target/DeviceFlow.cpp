@@ -41,7 +41,8 @@ static bool isFlag(const Address &address) {
 
 static Region joined(Region a, Region b) {
   auto isData = [](Region r) {
-    return r == Region::Payload || r == Region::Packets || r == Region::Either;
+    return r == Region::Payload || r == Region::Packets || r == Region::Lines ||
+           r == Region::Either;
   };
   if (isData(a) && isData(b))
     return Region::Either;
@@ -283,6 +284,11 @@ Address DeviceFlow::loaded(const LoadInst &load) {
 // Instructions
 //===----------------------------------------------------------------------===//
 
+bool coll::isPartAccess(const llvm::Function &function) {
+  return function.getName().starts_with("coll_load_part_") ||
+         function.getName().starts_with("coll_store_part_");
+}
+
 void DeviceFlow::noteCall(const CallBase &call) {
   const llvm::Function *callee = call.getCalledFunction();
   if (!callee || callee->isDeclaration()) {
@@ -291,8 +297,13 @@ void DeviceFlow::noteCall(const CallBase &call) {
     return;
   }
   hasChanged |= reached.insert(callee).second;
-  for (const auto &[argument, value] : zip(callee->args(), call.args()))
-    raise(&argument, addressOf(value.get()));
+  for (const auto &[argument, value] : zip(callee->args(), call.args())) {
+    Address address = addressOf(value.get());
+    // The call counts as an access of memory.
+    if (isPartAccess(*callee) && address.region == Region::Either)
+      address.region = Region::Payload;
+    raise(&argument, address);
+  }
   if (!call.getType()->isVoidTy())
     raise(&call, known.lookup(callee));
 }

@@ -33,6 +33,10 @@ struct Address {
   bool isExact() const { return zeros >= 64; }
 };
 
+/// Functions that load or store memory at their first argument
+/// (lib/Lowering/LinePrimitives.cpp).
+bool isPartAccess(const llvm::Function &function);
+
 class DeviceFlow {
 public:
   DeviceFlow(const llvm::Module &module, const SharedCells &cells);

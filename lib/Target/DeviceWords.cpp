@@ -74,6 +74,7 @@ static constexpr SharedWord words[] = {
     WORD(Ends, coll_end, credit, Constant, Region::Credit),
     WORD(Ends, coll_end, slots, Constant, Region::Payload),
     WORD(Ends, coll_end, small, Constant, Region::Packets),
+    WORD(Ends, coll_end, lines, Constant, Region::Lines),
     WORD(Ends, coll_end, seq, Constant, Region::Seq),
     WORD(Ends, coll_end, slot_bytes, Constant),
     WORD(Ends, coll_end, k, Constant),

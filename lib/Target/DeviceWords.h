@@ -15,7 +15,7 @@ namespace coll {
 
 /// What an address is of. A Number is no address; None is not known yet, or
 /// null; Unknown may be anything. Flag: one of several flag words. Either: of
-/// payload, or of packets, as a port's tag says.
+/// payload, or of packets or lines, as a port's tag says.
 enum class Region : uint8_t {
   None,
   Number,
@@ -36,6 +36,7 @@ enum class Region : uint8_t {
   Flag,
   Payload,
   Packets,
+  Lines,
   Either,
   Cells,
   Rows,

@@ -370,6 +370,13 @@ bool coll::mayHavePackets(const Plan &plan) {
   return !plan.any().map.byRow && !hasBlocks(plan.shapes);
 }
 
+bool coll::hasLines(const Plan &plan) {
+  return plan.any().map.protocol == "ll128" && mayHavePackets(plan) &&
+         llvm::all_of(plan.ranks, [](const PlanRanks &ranks) {
+           return fitsLines(*ranks.programs);
+         });
+}
+
 Constant *DataBuilder::bufferList(const ProgramSet &programs) {
   static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM,
                                        COLL_BUF_ROW, COLL_BUF_SCALAR};
@@ -458,6 +465,7 @@ void DataBuilder::build() {
       record({u32(COLL_ABI),
               u32((p.launchCounts.empty() ? 0 : COLL_PLAN_VCOUNTS) |
                   (p.map.protocol == "ll" ? COLL_PLAN_LL : 0) |
+                  (p.map.protocol == "ll128" ? COLL_PLAN_LL128 : 0) |
                   (p.map.byRow ? COLL_PLAN_ROWS : 0) |
                   (hasBlocks(plan.shapes) ? COLL_PLAN_BLOCKS : 0)),
               string(plan.name),

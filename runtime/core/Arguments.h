@@ -44,6 +44,7 @@ struct StreamRules {
   uint64_t outBytes = 0;   ///< into buffers, when a launch touches more of them
   bool hasSmall = true;    ///< kernels know the small rings
   bool hasPackets = false; ///< the small slots are packets
+  bool hasLines = false;   ///< bulk messages may be lines
   /// Messages of few slots are cut finer, into pieces of no less than this; the
   /// same on all ranks; 0: they are not.
   uint32_t pieceBytes = 0;
@@ -67,7 +68,8 @@ public:
   /// COLL_INVALID names what is wrong with it.
   Status fill(const coll_call &call);
 
-  /// From the next fill on: no small slots; the same on all ranks.
+  /// From the next fill on: neither small slots nor lines; the same on all
+  /// ranks.
   void useBulk(bool bulk) {
     isShaped &= bulk == isBulk;
     isBulk = bulk;
@@ -111,7 +113,13 @@ private:
   Status fillUnit(const coll_call &call);
   Status describeLongRow(uint32_t dtype) const;
   Status fillSizes(const coll_call &call);
-  bool isForPackets() const;
+  bool isBelowEnd() const;
+  bool isForPackets() const {
+    return streams.hasPackets && plan.flags & COLL_PLAN_LL && isBelowEnd();
+  }
+  bool isForLines() const {
+    return streams.hasLines && plan.flags & COLL_PLAN_LL128 && isBelowEnd();
+  }
   void cutIntoRounds(uint32_t dtype);
   void setTurns(uint64_t payload);
   uint32_t bulkSlice(uint64_t message, uint64_t unitBytes) const;
@@ -161,7 +169,7 @@ private:
   std::vector<PartRange> ranges;
   bool isPlain = false;  ///< no scalars, and packed buffers of equal parts
   bool isPlaced = false; ///< *head holds buffers that have been checked
-  bool isBulk = false;   ///< no small slots
+  bool isBulk = false;   ///< neither small slots nor lines
   bool isByKernel;       ///< buffers in no window are offered as inProcess says
   bool isShaped = false; ///< *head holds the shape of a call with these
   const UserMemory *windows = nullptr;

@@ -97,12 +97,10 @@ void Arguments::setTurns(uint64_t payload) {
   head->flags |= turns << COLL_ARGS_TURNS_SHIFT;
 }
 
-/// `protocol ll`: on devices messages of any length are packets, while the
-/// call's bytes are what the plan is for.  Parts and sizes are the same on all
-/// ranks.
-bool Arguments::isForPackets() const {
-  if (!streams.hasPackets || !(plan.flags & COLL_PLAN_LL))
-    return false;
+/// `protocol ll` and `ll128`: on devices messages of any length are packets, or
+/// lines, while the call's bytes are what the plan is for.  Parts and sizes are
+/// the same on all ranks.
+bool Arguments::isBelowEnd() const {
   uint64_t parts = 1, elems = 0;
   for (uint32_t b = 0; b != plan.nbufs; ++b)
     parts = std::max<uint64_t>(parts, ranks.bufs[b].parts);
@@ -153,6 +151,8 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
       std::max<uint64_t>(ceilDiv(maxShare, std::max(head->round_units, 1u)), 1);
   if (isSmall)
     head->flags |= COLL_ARGS_SMALL;
+  else if (!isBulk && isForLines()) // cut as bulk messages are
+    head->flags |= COLL_ARGS_LINES;
   else if (streams.isOn)
     head->flags |= COLL_ARGS_STREAM_SLOTS;
 }

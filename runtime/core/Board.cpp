@@ -174,6 +174,15 @@ void Board::publishReach() {
   layout()->reachesAll.store(1, std::memory_order_release);
 }
 
+Board::Lines Board::lines() const {
+  return Lines(layout()->lines.load(std::memory_order_acquire));
+}
+
+void Board::publishLines(bool has) {
+  layout()->lines.store(uint32_t(has ? Lines::Yes : Lines::No),
+                        std::memory_order_release);
+}
+
 std::span<std::byte> Board::abortMemory() const {
   return {static_cast<std::byte *>(abortPage.get()), abortPage.size()};
 }

@@ -88,6 +88,9 @@ public:
   Probe probe() const;
   /// Does the rank reach the memory of all its peers?
   bool reachesAll() const;
+  /// Whether the rank takes and gives lines (LL128); None: it has not said so.
+  enum class Lines : uint32_t { None, No, Yes };
+  Lines lines() const;
 
   //===-- The own rank's ----------------------------------------------------//
 
@@ -110,6 +113,7 @@ public:
   /// Says where this rank runs, once.
   void publishDevice(const DeviceMark &mark);
   void publishReach();
+  void publishLines(bool has);
   /// The abort word and coll_block[], for a device to reach.
   std::span<std::byte> abortMemory() const;
   std::span<std::byte> bodyMemory() const;
@@ -139,7 +143,7 @@ struct Board::Layout {
   alignas(64) std::atomic<uint32_t> deviceKind;
   char deviceUuid[sizeof DeviceMark::uuid];
   uint64_t probeAddress, probeValue, probeEcho;
-  std::atomic<uint32_t> reachesAll;
+  std::atomic<uint32_t> reachesAll, lines;
   alignas(64) Versioned<SplitRecord> split;
   alignas(64) Versioned<LaunchRecord> records[kBoardRecords];
   alignas(64) coll_block blocks[kMaxBlocks];

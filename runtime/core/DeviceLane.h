@@ -24,9 +24,12 @@ class WindowSink;
 struct DeviceKernels {
   const coll_device_kernel *slots = nullptr;
   const coll_device_kernel *packets = nullptr; ///< null: of no launch
+  const coll_device_kernel *lines = nullptr;   ///< null: of no launch
   /// The kernel for a launch.
   const coll_device_kernel &of(const coll_args &args) const {
-    return args.flags & COLL_ARGS_SMALL ? *packets : *slots;
+    return args.flags & COLL_ARGS_SMALL   ? *packets
+           : args.flags & COLL_ARGS_LINES ? *lines
+                                          : *slots;
   }
 };
 
@@ -38,6 +41,8 @@ public:
   virtual DeviceMark mark() const = 0;
   /// Collective, when all ranks have their lanes.
   virtual Status meet() = 0;
+  /// From then on: whether messages may be lines, the same on all ranks.
+  virtual bool hasLines() const = 0;
 
   /// The plan's kernel for a dtype, an op and a protocol, the same on all
   /// ranks; null: none.

@@ -183,6 +183,7 @@ Status readEnvironment(Environment &environment) {
   COLL_TRY(readInteger("COLL_SPIN", 0, UINT32_MAX, env.spin));
   COLL_TRY(readSwitch("COLL_NT", env.nonTemporal));
   COLL_TRY(readSwitch("COLL_CMA", env.processMemory));
+  COLL_TRY(readSwitch("COLL_LL128", env.lines));
 
   static_assert(COLL_ISA_V2 == 0 && COLL_ISA_V3 == 1 && COLL_ISA_V4 == 2 &&
                 COLL_ISA_AARCH64 == 3);

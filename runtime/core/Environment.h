@@ -16,6 +16,8 @@
 //                      rank 0 measures)
 //   COLL_CMA           0 | 1 | auto: memory of other processes by the kernel
 //                      (default: as rank 0 measures)
+//   COLL_LL128         0 | 1 | auto: messages of lines between devices
+//                      (default: by chip and links); any rank's 0 holds for all
 //   COLL_TRANSPORT     shm
 //   COLL_TUNE          file of rules from which the standard collectives choose
 //   COLL_ALLREDUCE and the like (COLL_ and the collective's name)
@@ -69,6 +71,7 @@ struct Environment {
   std::optional<uint32_t> isa;                        ///< COLL_ISA_*, if set
   std::optional<bool> nonTemporal;                    ///< COLL_NT, if set
   std::optional<bool> processMemory;                  ///< COLL_CMA, if set
+  std::optional<bool> lines;                          ///< COLL_LL128, if set
   Selection selection;  ///< COLL_TUNE, COLL_ALLREDUCE and the like
   std::string tuneFile; ///< COLL_TUNE or ""
   /// Number of a CUDA device, COLL_DEVICE_BY_RANK, or none: the host.

@@ -92,10 +92,13 @@ Status Lane::choose(const coll_plan &plan, const coll_call &call) {
   LanePlan *loaded = nullptr;
   COLL_TRY(find(plan, loaded));
   Choice choice = {.plan = &plan, .dtype = call.dtype, .op = call.op};
-  if (deviceLane)
+  if (deviceLane) {
     COLL_TRY(loaded->deviceKernels(call, choice.deviceKernels));
-  else
+    if (!deviceLane->hasLines())
+      choice.deviceKernels.lines = nullptr;
+  } else {
     COLL_TRY(loaded->kernel(call, choice.kernel));
+  }
   COLL_TRY(loaded->member(*this, call.launch, choice.member));
   std::copy_n(call.launch, plan.nlaunch, choice.launch);
   *last = choice;
@@ -203,7 +206,8 @@ Status Lane::prepare(const coll_plan &plan, const coll_call &call) {
   Member &member = *last->member;
   // Not all calls have the same protocol.
   const DeviceKernels &kernels = last->deviceKernels;
-  for (const coll_device_kernel *kernel : {kernels.slots, kernels.packets})
+  for (const coll_device_kernel *kernel :
+       {kernels.slots, kernels.packets, kernels.lines})
     if (kernel)
       COLL_TRY(deviceLane->prepare(member, *kernel));
   if (member.isConnected())

@@ -112,12 +112,14 @@ void Lane::explain(Found &found) {
   const StandardContract &contract = *found.contract;
   const Member &member = *last->member;
   const coll_args &args = last->member->arguments().args();
-  bool isSmall = args.flags & COLL_ARGS_SMALL;
+  const char *slots = args.flags & COLL_ARGS_SMALL   ? "small slots"
+                      : args.flags & COLL_ARGS_LINES ? "lines"
+                                                     : "bulk slots";
   bool ownCores = uint32_t(communicator.size()) <= communicator.hostCores();
   std::string text = format(
-      "%s by schedule '%s' over %s slots%s, %u channels out, %u in, %u blocks "
+      "%s by schedule '%s' over %s%s, %u channels out, %u in, %u blocks "
       "(%s; %d ranks, %s)",
-      contract.name, found.plan->plan().name, isSmall ? "small" : "bulk",
+      contract.name, found.plan->plan().name, slots,
       args.flags & COLL_ARGS_STREAM_SLOTS ? " past the caches" : "",
       member.rankClass().nsend * member.plan().ranks().instances,
       member.rankClass().nrecv * member.plan().ranks().instances,

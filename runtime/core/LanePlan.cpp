@@ -125,6 +125,7 @@ Status LanePlan::deviceKernels(const coll_call &call,
                          dtype >= kNumDtypes ? dtype : op);
   kernels.slots = DeviceLane::find(source, dtype, op, COLL_PROTOCOL_SIMPLE);
   kernels.packets = DeviceLane::find(source, dtype, op, COLL_PROTOCOL_LL);
+  kernels.lines = DeviceLane::find(source, dtype, op, COLL_PROTOCOL_LL128);
   if (kernels.slots)
     return Status::ok();
   if (source.ndevice_kernels == 0)
@@ -246,17 +247,24 @@ Member::Member(const LanePlan &owner, const coll_class &cls, Lane &lane)
 
 /// Devices write no bulk slot past their caches.  Their small slots hold
 /// packets and nothing else: another kernel's payload could be taken for flags.
-/// Launches have none if there is a dtype and op without a kernel for them.
+/// Launches have none if there is a dtype and op without a kernel for them; so
+/// with lines.
 StreamRules LanePlan::rulesOf(Lane &lane) const {
   StreamRules rules = lane.streamRules();
   if (!onDevice)
     return rules;
   rules.isOn = false;
   rules.pieceBytes = 0;
+  rules.hasLines = lane.device()->hasLines();
   for (const coll_device_kernel &kernel :
-       std::span(source.device_kernels, source.ndevice_kernels))
-    rules.hasSmall &= DeviceLane::find(source, kernel.dtype, kernel.op,
-                                       COLL_PROTOCOL_LL) != nullptr;
+       std::span(source.device_kernels, source.ndevice_kernels)) {
+    auto has = [&](uint32_t protocol) {
+      return DeviceLane::find(source, kernel.dtype, kernel.op, protocol) !=
+             nullptr;
+    };
+    rules.hasSmall &= has(COLL_PROTOCOL_LL);
+    rules.hasLines &= has(COLL_PROTOCOL_LL128);
+  }
   rules.hasPackets = rules.hasSmall;
   return rules;
 }

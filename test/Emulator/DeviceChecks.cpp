@@ -49,8 +49,9 @@ std::string DeviceRun::checkPositions() {
       // Behind a launch channels' counts are not 0; a small slot
       // may be new. Packets have a sequence number in the high bits.
       bool mayBeNew =
-          call.isSmall &&
-          line.want >> 16 <= call.firstMessage + call.rings.smallSlots;
+          (call.isSmall &&
+           line.want >> 16 <= call.firstMessage + call.rings.smallSlots) ||
+          (call.isLines && line.want <= call.firstMessage + call.rings.slots);
       bool hasCounts = line.want && (line.have || mayBeNew);
       if (!line.wait_since || (!hasCounts && !call.isBackToBack))
         return "wrong position: a word is 0" + where;
@@ -64,7 +65,7 @@ std::string DeviceRun::checkPositions() {
 bool DeviceRun::tellsSignatures(uint32_t rank, const coll_block &line) const {
   uint64_t want = line.want, have = line.have, mask = 0xffffffff;
   uint64_t peer = line.progress & 0xffff;
-  if (call.isSmall && kernels.packets) // of packets
+  if ((call.isSmall && kernels.packets) || (call.isLines && kernels.lines))
     mask = 0xffff;
   if (line.progress >> 60 != COLL_STATE_IDLE)
     return false;

@@ -181,6 +181,8 @@ public:
   uint64_t switches() const;
   /// Multimem instructions.
   uint64_t multicasts() const;
+  /// Lines that were stored as one.
+  uint64_t lines() const;
   /// By site, of Mark; sites behind the end have none.
   const std::vector<uint8_t> &marks() const;
   /// How often the fault made its place do what it does not do otherwise.

@@ -284,6 +284,8 @@ void MachineState::storeLine(LineMeeting &line, Scope scope, uint32_t site) {
     Flag &flag = flagAt(*this, *region, at, 8);
     if (flag.writes.back().value != line.values[i])
       idle = 0;
+    if (region->holdsPackets && options.check)
+      checkTaken(flag.writes.back(), site);
     std::atomic_thread_fence(std::memory_order_release);
     writeMemory(at, line.values[i], 8);
     FlagWrite write = makeWrite(flag, line.values[i], Order::Relaxed, scope);

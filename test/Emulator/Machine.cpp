@@ -276,6 +276,7 @@ std::string Machine::reportText() const {
 
 uint64_t Machine::steps() const { return state->steps; }
 uint64_t Machine::multicasts() const { return state->multicasts; }
+uint64_t Machine::lines() const { return state->nextLine - 1; }
 uint64_t Machine::switches() const { return state->switches; }
 const std::vector<uint8_t> &Machine::marks() const { return state->marks; }
 uint64_t Machine::reached() const { return state->reached; }

@@ -13,7 +13,8 @@ DeviceKernels chooseDeviceKernels(const PlanCall &call) {
   auto find = [&](uint32_t protocol) {
     return DeviceLane::find(*call.plan, call.dtype, call.op, protocol);
   };
-  return {find(COLL_PROTOCOL_SIMPLE), find(COLL_PROTOCOL_LL)};
+  return {find(COLL_PROTOCOL_SIMPLE), find(COLL_PROTOCOL_LL),
+          find(COLL_PROTOCOL_LL128)};
 }
 
 bool PlanCall::hides(uint32_t rank, unsigned launch) const {
@@ -77,10 +78,13 @@ std::string PlanLayout::buildRank(uint32_t number) {
   relocate(cls, *table, int(number), root, rank.words);
   StreamRules rules;
   rules.hasSmall = !isDevice || chooseDeviceKernels(call).packets;
+  if (call.isLines) // whatever their length
+    rules.hasSmall = false;
   rules.hasPackets = isDevice && rules.hasSmall;
+  rules.hasLines = isDevice && call.isLines && chooseDeviceKernels(call).lines;
   rank.arguments = std::make_unique<Arguments>(
       *call.plan, *table, cls, rank.words, stepChunks, call.rings, rules);
-  rank.arguments->useBulk(!call.isSmall);
+  rank.arguments->useBulk(!call.isSmall && !call.isLines);
   uint32_t blocks = cls.program_blocks * table->instances;
 
   auto *inst =
@@ -179,6 +183,12 @@ void PlanLayout::connect() {
       // Nobody reads a slot that nobody wrote.
       send->slots = receive->slots = addressOf(memory->alloc(
           receiver, size_t(rings.slotBytes) * rings.slots, false));
+      if (call.isLines) {
+        size_t bytes = size_t(COLL_LINE_STRIDE(rings.slotBytes)) * rings.slots;
+        void *lines = memory->alloc(receiver, bytes, true);
+        memory->holdsPackets(lines);
+        send->lines = receive->lines = addressOf(lines);
+      }
       void *small = memory->alloc(receiver, stride * rings.smallSlots, true);
       memory->holdsPackets(small);
       send->small = receive->small = addressOf(small);

@@ -49,7 +49,7 @@ struct PlanCall {
   coll_dtype dtype = COLL_F32;
   coll_op op = COLL_SUM;
   RingSizes rings;
-  bool isSmall = false;  // small slots, if the plan may
+  bool isSmall = false, isLines = false; // small slots; lines; if the plan may
   unsigned launches = 2; // one after another, on the same channels
   /// Unless 0, only every so many launches have `count` elements, the others
   /// `otherCount`.

@@ -68,6 +68,8 @@ static cl::list<int> launchValues("launch", cl::CommaSeparated,
                                   cl::cat(category));
 static cl::opt<bool> tellsHow("how", cl::desc("say how messages have gone"),
                               cl::cat(category));
+static cl::opt<bool> isLines("lines", cl::desc("messages of lines"),
+                             cl::cat(category));
 static cl::opt<bool> isBackToBack("back-to-back",
                                   cl::desc("no wait between launches"),
                                   cl::cat(category));
@@ -218,7 +220,8 @@ static std::string codeFor(const PlanCall &call, const std::string &code,
   const DeviceKernels kernels = chooseDeviceKernels(call);
   auto isWanted = [&](StringRef name) {
     return (kernels.slots && name == kernels.slots->symbol) ||
-           (kernels.packets && name == kernels.packets->symbol);
+           (kernels.packets && name == kernels.packets->symbol) ||
+           (kernels.lines && name == kernels.lines->symbol);
   };
   return changed(code, error, [&](llvm::Module &module) {
     for (Function &function : make_early_inc_range(module))
@@ -266,6 +269,7 @@ static PlanCall callOf(const coll_plan &plan) {
   call.rings.smallBytes = smallBytes;
   call.isUnaligned = isUnaligned;
   call.isSmall = isSmall;
+  call.isLines = isLines;
   call.launches = launches;
   call.isBackToBack = isBackToBack;
   call.isInPlace = isInPlace;
@@ -310,8 +314,9 @@ static std::string expect(PlanCall call, std::vector<std::string> &expected) {
 /// How the messages of all runs have gone.
 static std::string howText(const RunCounts &counts) {
   std::string text = "; messages: " + std::to_string(counts.slots) +
-                     " in slots, " + std::to_string(counts.packets) +
-                     " of packets, " + std::to_string(counts.puts) + " put, " +
+                     (isLines ? " of lines, " : " in slots, ") +
+                     std::to_string(counts.packets) + " of packets, " +
+                     std::to_string(counts.puts) + " put, " +
                      std::to_string(counts.gets) + " got; " +
                      std::to_string(counts.multicasts) + " by multimem";
   return text;
@@ -334,6 +339,7 @@ static int runKernels(const MutantPlan &plan) {
         call.dtype = dtype;
         call.op = kernel.op == COLL_ANY ? COLL_SUM : coll_op(kernel.op);
         call.isSmall = kernel.protocols & COLL_PROTOCOL_LL;
+        call.isLines = kernel.protocols & COLL_PROTOCOL_LL128;
         std::vector<std::string> expected;
         std::string error = expect(call, expected);
         const std::string code =
@@ -435,6 +441,8 @@ static std::string checkOptions() {
   };
   if (ranks == 0)
     return "--ranks is at least 1";
+  if (isSmall && isLines)
+    return "--small and --lines are two kinds of messages";
   if (seeds == 0 || launches == 0 || mutantSeeds == 0 || mutantSample == 0)
     return "--seeds, --launches, --mutant-seeds and --mutant-sample are at "
            "least 1";

@@ -45,6 +45,7 @@ World &World::get() {
     made->chip = number("COLL_STANDIN_CHIP", 90);
     made->sms = number("COLL_STANDIN_SMS", 4);
     made->hasPeers = number("COLL_STANDIN_PEERS", 1);
+    made->hasLinks = number("COLL_STANDIN_NVLINK", 1);
     made->hasMulticast = number("COLL_STANDIN_MULTICAST", 1);
     made->fabric = number("COLL_STANDIN_FABRIC", 1);
     made->printsCount = number("COLL_STANDIN_COUNT", 0);
@@ -136,9 +137,11 @@ struct AtExit {
   ~AtExit() {
     World &world = World::get();
     if (world.printsCount)
-      fprintf(stderr, "stand-in: %llu calls, %llu multimem instructions\n",
+      fprintf(stderr,
+              "stand-in: %llu calls, %llu multimem instructions, %llu lines\n",
               (unsigned long long)world.calls,
-              (unsigned long long)world.multimems);
+              (unsigned long long)world.multimems,
+              (unsigned long long)world.lines);
     std::vector<std::string> left = leaks();
     for (const std::string &what : left)
       fprintf(stderr, "stand-in: error: not given back at exit: %s\n",
@@ -329,6 +332,19 @@ STANDIN_EXPORT Result cuDeviceCanAccessPeer(int *can, Device device,
   if (!isDevice(device) || !isDevice(peer))
     return invalidDevice;
   *can = World::get().hasPeers && device != peer;
+  return success;
+}
+
+STANDIN_EXPORT Result cuDeviceGetP2PAttribute(int *value,
+                                              PeerAttribute attribute,
+                                              Device from, Device to) {
+  STANDIN_CALL("cuDeviceGetP2PAttribute", false);
+  if (!isDevice(from) || !isDevice(to) || from == to)
+    return invalidDevice;
+  if (attribute != nativeAtomics)
+    return wrong(invalidValue, "there is no attribute %d of two devices",
+                 attribute);
+  *value = World::get().hasPeers && World::get().hasLinks;
   return success;
 }
 

@@ -182,7 +182,8 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
   if (!runner)
     return false;
   learn(*runner);
-  const uint64_t multimemsBefore = runner->machine->multicasts();
+  const uint64_t multimemsBefore = runner->machine->multicasts(),
+                 linesBefore = runner->machine->lines();
   const auto &name = *static_cast<const KernelName *>(kernel);
   // They lie one behind the other, as the launch has copied them.
   std::vector<void *> list;
@@ -203,6 +204,7 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
   {
     std::lock_guard lock(World::get().mutex);
     World::get().multimems += runner->machine->multicasts() - multimemsBefore;
+    World::get().lines += runner->machine->lines() - linesBefore;
   }
   std::lock_guard lock(mutex);
   if (ok)

@@ -19,14 +19,15 @@
 // Set by the environment:
 //   COLL_STANDIN_DEVICES  their number (1)     COLL_STANDIN_CHIP  90
 //   COLL_STANDIN_SMS      4                    COLL_STANDIN_PEERS 1; 0: none
-//   COLL_STANDIN_MULTICAST 1; 0: none
+//   COLL_STANDIN_MULTICAST 1; 0: none        COLL_STANDIN_NVLINK 1; 0: PCIe
 //   COLL_STANDIN_FABRIC   1: fabric handles; 0: none; 2: as of a process that
 //                         has no right to them
 //   COLL_STANDIN_FAIL     NAME:N:E or N:E: the N-th call (of that name) returns
 //   E;
 //                         without a name, calls that give back do not count
 //   COLL_STANDIN_COUNT    1: the number of calls is printed at exit, and
-//                         of multimem instructions that kernels have run
+//                         of multimem instructions that kernels have run, and
+//                         of lines that they have stored
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TEST_STANDIN_STANDIN_H
@@ -83,7 +84,7 @@ struct World {
   std::mutex mutex;
   bool isInitialized = false;
   int devices = 1, chip = 90, sms = 4;
-  bool hasPeers = true, hasMulticast = true;
+  bool hasPeers = true, hasLinks = true, hasMulticast = true;
   int fabric = 1;
   std::vector<unsigned> retained; ///< primary contexts, by device
 
@@ -101,6 +102,7 @@ struct World {
   Result failResult = success, sticky = success;
   bool printsCount = false;
   uint64_t multimems = 0; ///< instructions on multicast addresses
+  uint64_t lines = 0;     ///< of 128 bytes, stored as one
 
   static World &get();
   /// Bytes [address, address + bytes) lie in accessible device memory, or in

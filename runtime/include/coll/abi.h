@@ -81,6 +81,7 @@ enum {
      COLL_ARGS_SMALL). They change no value and no order that anyone can see. */
   COLL_ARGS_STREAM_SLOTS = 4, /* into bulk slots */
   COLL_ARGS_STREAM_OUT = 8,   /* into the call's buffers */
+  COLL_ARGS_LINES = 16, /* of devices: all messages of this launch are lines */
   /* Of hosts: a bulk message of this launch may begin at the first 2^t quarters
      of its place, 0 <= t <= 2. */
   COLL_ARGS_TURNS_SHIFT = 8,
@@ -207,8 +208,9 @@ enum {
 typedef struct coll_end {
   uint64_t line;   /* coll_ring_line: recv: local, send: remote */
   uint64_t credit; /* coll_credit_line: send: local, recv: remote */
-  uint64_t slots, small, desc;
-  uint64_t seq; /* coll_seq */
+  uint64_t slots, small;
+  uint64_t lines; /* slots of lines; 0: none */
+  uint64_t seq;   /* coll_seq */
   uint32_t slot_bytes;
   uint16_t k, k_small;  /* powers of two, k at most COLL_MAX_SLOTS */
   uint32_t small_bytes; /* payload of a small slot; its stride is small_bytes +
@@ -238,6 +240,21 @@ enum {
  * are at least 2^(COLL_PACKET_BITS - 1) - COLL_MAX_SMALL_SLOTS, and says so in
  * coll_ring_line.cleaned; the receiver of such a message waits for that. */
 enum { COLL_PACKET_BITS = 16, COLL_PACKET_ALIGN = 128 };
+
+/* On devices a message may be lines (LL128): 128 bytes each, of which the last
+ * word is a flag of 64 bits, seq << 16 | sig16, seq being the message's number
+ * in the bulk ring from 1; it never comes again. Lines go in pairs, so that all
+ * payload is 16 bytes of memory: of the 240 bytes of a pair the first line has
+ * bytes 0 to 120; the second has 128 to 240, then 120 to 128. A message has as
+ * many lines as it needs. Slots of lines lie from coll_end.lines on, a multiple
+ * of 128, COLL_LINE_STRIDE(slot_bytes) apart, one for each of the ring's k; all
+ * is 0 at first, and nothing else lies there. Credits and coll_seq are the bulk
+ * ring's; tail and sig are not written. A token is the flag of its slot's first
+ * line. */
+enum { COLL_LINE_BYTES = 128, COLL_LINE_PAYLOAD = 120 };
+#define COLL_LINE_STRIDE(slot_bytes)                                           \
+  (((slot_bytes) + 2 * COLL_LINE_PAYLOAD - 1) / (2 * COLL_LINE_PAYLOAD) * 2 *  \
+   COLL_LINE_BYTES)
 
 /* One line, written by the owning block alone. */
 typedef struct coll_seq {
@@ -491,11 +508,12 @@ typedef struct coll_device_kernel {
 } coll_device_kernel;
 /* Bulk slots and messages that go direct; small slots (COLL_ARGS_SMALL) as a
  * host's, which no device's lane has; small slots of packets, for launches with
- * COLL_ARGS_SMALL alone. */
+ * COLL_ARGS_SMALL alone; lines, for launches with COLL_ARGS_LINES alone. */
 enum {
   COLL_PROTOCOL_SIMPLE = 1,
   COLL_PROTOCOL_SMALL = 2,
-  COLL_PROTOCOL_LL = 4
+  COLL_PROTOCOL_LL = 4,
+  COLL_PROTOCOL_LL128 = 8
 };
 enum { COLL_MAX_PARAM_BYTES = 4096 };
 
@@ -530,6 +548,9 @@ enum {
   /* `protocol ll`: on devices messages are packets while the call's bytes are
      below sizes_hi, in several slots where one is not enough. */
   COLL_PLAN_LL = 8,
+  /* `protocol ll128`: on devices messages too long for packets are lines, where
+     the communicator allows that, while the call's bytes are below sizes_hi. */
+  COLL_PLAN_LL128 = 16,
   COLL_PLAN_VCOUNTS = 1
 }; /* VCOUNTS: counts come from a launch array: the small protocol is never
       chosen by count, and what the launch signature leaves out is compared

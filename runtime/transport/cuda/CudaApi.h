@@ -75,6 +75,9 @@ enum DeviceAttribute : int {
   multicast = 132
 };
 
+/// Native atomics between two devices: NVLink has them, PCIe has not.
+enum PeerAttribute : int { nativeAtomics = 3 };
+
 enum PointerAttribute : int { pointerMemoryType = 2, pointerDeviceOrdinal = 9 };
 enum MemoryType : unsigned { memoryHost = 1, memoryDevice = 2 };
 
@@ -146,6 +149,8 @@ enum : int {
     (int *, DeviceAttribute, Device))                                          \
   X(deviceGetUuid, cuDeviceGetUuid_v2, (Uuid *, Device))                       \
   X(deviceCanAccessPeer, cuDeviceCanAccessPeer, (int *, Device, Device))       \
+  X(deviceGetPeerAttribute, cuDeviceGetP2PAttribute,                           \
+    (int *, PeerAttribute, Device, Device))                                    \
   X(primaryRetain, cuDevicePrimaryCtxRetain, (Context *, Device))              \
   X(primaryRelease, cuDevicePrimaryCtxRelease_v2, (Device))                    \
   X(ctxPush, cuCtxPushCurrent_v2, (Context))                                   \

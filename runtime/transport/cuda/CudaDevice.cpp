@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/transport/cuda/CudaDevice.h"
+#include "runtime/core/Text.h"
 #include "runtime/transport/cuda/SharedHandle.h"
 
 #include <algorithm>
@@ -101,20 +102,52 @@ CudaDevice::~CudaDevice() {
   (void)calls.primaryRelease(ordinal);
 }
 
-bool CudaDevice::isReachableFrom(const DeviceMark &peer) const {
-  if (peer == identity)
-    return true;
+/// False: not visible to this process.
+bool CudaDevice::find(const DeviceMark &peer, Device &result) const {
   int count = 0;
   if (calls.deviceGetCount(&count) != success)
     return false;
   for (Device other = 0; other != count; ++other) {
     Uuid uuid = {};
-    int can = 0;
+    result = other;
     if (calls.deviceGetUuid(&uuid, other) == success &&
         std::memcmp(uuid.bytes, peer.uuid, sizeof uuid.bytes) == 0)
-      return calls.deviceCanAccessPeer(&can, other, ordinal) == success && can;
+      return true;
   }
-  return false; // not visible to this process
+  return false;
+}
+
+bool CudaDevice::isReachableFrom(const DeviceMark &peer) const {
+  if (peer == identity)
+    return true;
+  Device other = 0;
+  int can = 0;
+  return find(peer, other) &&
+         calls.deviceCanAccessPeer(&can, other, ordinal) == success && can;
+}
+
+/// NCCL's conditions (src/graph/tuning.cc): chips where it was tested, the same
+/// on both ends, and nothing but NVLink between them.
+std::string CudaDevice::lacksLinesTo(const DeviceMark &peer) const {
+  static constexpr int chips[] = {70, 80, 90, 100, 120};
+  if (std::find(std::begin(chips), std::end(chips), chip()) == std::end(chips))
+    return format("it is not known of sm_%d", chip());
+  if (peer == identity)
+    return "";
+  Device other = 0;
+  if (!isReachableFrom(peer) || !find(peer, other))
+    return "there is no peer access";
+  int otherMajor = 0, otherMinor = 0;
+  if (calls.deviceGetAttribute(&otherMajor, computeMajor, other) != success ||
+      calls.deviceGetAttribute(&otherMinor, computeMinor, other) != success ||
+      otherMajor * 10 + otherMinor != chip())
+    return "the devices are of different kinds";
+  int has = 0;
+  if (calls.deviceGetPeerAttribute(&has, nativeAtomics, other, ordinal) !=
+          success ||
+      !has)
+    return "the devices are not linked by NVLink";
+  return "";
 }
 
 void CudaDevice::settle(Stream stream) const noexcept {

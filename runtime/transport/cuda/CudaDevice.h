@@ -31,6 +31,9 @@ public:
   }
   /// Can this device's memory be mapped on the device of a peer?
   bool isReachableFrom(const DeviceMark &peer) const;
+  /// Are a warp's 128 bytes known to arrive in order between this device and
+  /// that of a peer (LL128)?  Empty, or why not.
+  std::string lacksLinesTo(const DeviceMark &peer) const;
 
   /// Copies and waits, on a stream of the device's own, so that no capture
   /// notices, and none of these waits for a launch.  Any thread.
@@ -45,6 +48,7 @@ public:
 private:
   explicit CudaDevice(const Driver &driver) : calls(driver) {}
   Status inspect();
+  bool find(const DeviceMark &peer, Device &result) const;
   void tryFabric();
 
   const Driver &calls;

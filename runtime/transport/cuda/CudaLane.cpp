@@ -97,7 +97,52 @@ Status CudaLane::meet() {
     if (mark.kind == DeviceMark::Cuda)
       devices.insert(std::string(mark.uuid, sizeof mark.uuid));
   }
+  COLL_TRY(meetForLines());
   return memory->meet(devices.size() == size_t(comm.size()));
+}
+
+/// Every rank says whether its device and links are known to keep a warp's 128
+/// bytes in order, and there are lines if all do.
+Status CudaLane::meetForLines() {
+  Communicator &comm = lane.comm();
+  const std::optional<bool> &wanted = comm.environment().lines;
+  std::string whyNot = wanted.value_or(true) ? "" : "COLL_LL128=0";
+  for (int peer = 0; !wanted && peer != comm.size() && whyNot.empty(); ++peer) {
+    DeviceMark mark;
+    COLL_TRY(markOf(peer, mark));
+    if (std::string lacks = device->lacksLinesTo(mark); !lacks.empty())
+      whyNot = format("between ranks %d and %d: %s", comm.rank(), peer,
+                      lacks.c_str());
+  }
+  comm.board().publishLines(whyNot.empty());
+  Deadline deadline = comm.initDeadline();
+  for (int peer = 0; peer != comm.size(); ++peer) {
+    DeviceMark mark;
+    COLL_TRY(markOf(peer, mark));
+    if (mark.kind != DeviceMark::Cuda) { // it will not say anything
+      whyNot = format("rank %d runs on the host", peer);
+      continue;
+    }
+    while (comm.board(peer).lines() == Board::Lines::None) {
+      if (comm.isAborted())
+        return comm.status();
+      if (deadline.hasPassed())
+        return Status::error(COLL_TIMEOUT,
+                             "rank %d has not said whether it takes lines",
+                             peer)
+            .withPeer(peer);
+      sched_yield();
+    }
+    if (whyNot.empty() && comm.board(peer).lines() == Board::Lines::No)
+      whyNot = format("not on rank %d", peer);
+  }
+  linesAllowed = whyNot.empty();
+  if (linesAllowed)
+    channels->useLines();
+  comm.info(linesAllowed ? "messages of lines (LL128) are allowed%s"
+                         : "no messages of lines (LL128): %s",
+            linesAllowed ? wanted ? " (COLL_LL128=1)" : "" : whyNot.c_str());
+  return Status::ok();
 }
 
 std::unique_ptr<Transport> CudaLane::createTransport() {
@@ -105,7 +150,9 @@ std::unique_ptr<Transport> CudaLane::createTransport() {
   auto markOf = [this](int peer, DeviceMark &mark) {
     return this->markOf(peer, mark);
   };
-  return std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
+  auto made = std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
+  channels = made.get();
+  return made;
 }
 
 //===----------------------------------------------------------------------===//

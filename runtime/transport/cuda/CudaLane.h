@@ -48,6 +48,7 @@ public:
   std::unique_ptr<Transport> createTransport() override;
   DeviceMark mark() const override { return device->mark(); }
   Status meet() override;
+  bool hasLines() const override { return linesAllowed; }
   Status load(Member &member) override;
   void forget(const Member &member) noexcept override;
   Status prepare(Member &member, const coll_device_kernel &kernel) override;
@@ -114,6 +115,7 @@ private:
   Status findHostBuffers(const Arguments &arguments);
   Status placeStaged(const Arguments &arguments, coll_args &args);
   Status markOf(int peer, DeviceMark &mark) const;
+  Status meetForLines();
   Status copyStaged(bool toDevice, Stream stream);
   Status queue(Member &member, const Arguments &arguments);
   Status orderBehindLast();
@@ -125,6 +127,8 @@ private:
   RegisteredMemory abortWord, blocks;
   std::map<const coll_plan *, LoadedPlan> plans;
   std::map<const Member *, Tables> tables;
+  CudaTransport *channels = nullptr;   ///< the lane's
+  bool linesAllowed = false;           ///< on all ranks
   std::vector<DeviceBuffer> scratches; ///< the last one is the largest
   std::vector<std::unique_ptr<LaunchTable>> launchTables;
   size_t nextTable = 0;

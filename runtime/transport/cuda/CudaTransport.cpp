@@ -20,16 +20,25 @@ static size_t roundUp(size_t bytes, size_t multiple) {
 }
 
 /// Small slots have room for a flag in every eight bytes of payload.
-CudaTransport::HalfLayout::HalfLayout(const RingSizes &sizes) {
+CudaTransport::HalfLayout::HalfLayout(const RingSizes &sizes, bool hasLines) {
   small = headBytes;
   size_t stride = roundUp(2 * size_t(sizes.smallBytes) + lineBytes, lineBytes);
   slots = roundUp(small + stride * sizes.smallSlots, ringAlignment);
-  bytes = slots + size_t(sizes.slotBytes) * sizes.slots;
+  lines = roundUp(slots + size_t(sizes.slotBytes) * sizes.slots, lineBytes);
+  bytes = lines;
+  if (hasLines)
+    bytes += size_t(COLL_LINE_STRIDE(sizes.slotBytes)) * sizes.slots;
 }
 
 CudaTransport::CudaTransport(const CudaDevice &device, const RingSizes &sizes,
                              PeerMark peerMark)
-    : device(device), sizes(sizes), ring(sizes), peerMark(std::move(peerMark)) {
+    : device(device), sizes(sizes), ring(sizes, false),
+      peerMark(std::move(peerMark)) {}
+
+void CudaTransport::useLines() {
+  assert(memories.empty() && "no ring has been made");
+  hasLines = true;
+  ring = HalfLayout(sizes, true);
 }
 
 void CudaTransport::setEnd(Channel &channel, DevicePtr half, bool isRing,
@@ -49,6 +58,7 @@ void CudaTransport::setEnd(Channel &channel, DevicePtr half, bool isRing,
   end.line = half;
   end.small = half + ring.small;
   end.slots = half + ring.slots;
+  end.lines = hasLines ? half + ring.lines : 0;
 }
 
 Status CudaTransport::allocate(bool onDevice, size_t &bytes,
@@ -110,8 +120,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
 
   WireWriter writer;
   writer.write<uint32_t>(offerMagic);
-  for (uint32_t size :
-       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
+  for (uint32_t size : {sizes.slotBytes, sizes.slots, sizes.smallBytes,
+                        sizes.smallSlots, uint32_t(hasLines)})
     writer.write<uint32_t>(size);
   writer.write<uint32_t>(onDevice ? 0 : 1);
   writer.write<uint64_t>(bytes);
@@ -145,8 +155,8 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
   if (reader.read<uint32_t>() != offerMagic)
     return malformed("is of another kind: all ranks run on the host, or all on "
                      "devices");
-  for (uint32_t size :
-       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
+  for (uint32_t size : {sizes.slotBytes, sizes.slots, sizes.smallBytes,
+                        sizes.smallSlots, uint32_t(hasLines)})
     if (reader.read<uint32_t>() != size)
       return malformed("has other ring sizes than this rank");
   uint32_t where = reader.read<uint32_t>();

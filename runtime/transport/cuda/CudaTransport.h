@@ -48,6 +48,9 @@ public:
   CudaTransport(const CudaDevice &device, const RingSizes &sizes,
                 PeerMark peerMark);
 
+  /// Before the first offer, on all ranks: rings with slots of lines.
+  void useLines();
+
   const char *name() const override { return "cuda"; }
   size_t ownBytes() const override { return offered; }
   Status offer(int peer, std::span<Channel *const> channels,
@@ -59,8 +62,8 @@ public:
 
 private:
   struct HalfLayout {
-    explicit HalfLayout(const RingSizes &sizes);
-    size_t small, slots, bytes;
+    HalfLayout(const RingSizes &sizes, bool hasLines);
+    size_t small, slots, lines, bytes;
   };
   void setEnd(Channel &channel, DevicePtr half, bool isRing, bool isOwn) const;
   Status allocate(bool onDevice, size_t &bytes, SharedHandle &shared,
@@ -70,7 +73,8 @@ private:
 
   const CudaDevice &device;
   const RingSizes sizes;
-  const HalfLayout ring;
+  HalfLayout ring;
+  bool hasLines = false;
   PeerMark peerMark;
   std::vector<HalfMemory> memories;
   size_t offered = 0;

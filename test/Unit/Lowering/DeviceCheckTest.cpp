@@ -73,6 +73,41 @@ TEST(DeviceCheck, RefusesWhoseOrderIsLost) {
               "internal error: PTX has '" + std::string(line) + "'");
 }
 
+/// A lane's part of a line is the one volatile access.
+TEST(DeviceCheck, TakesLines) {
+  EXPECT_EQ(refusalOf("%a = load volatile <2 x i64>, ptr addrspace(1) %p, "
+                      "align 16\n"
+                      "store volatile <2 x i64> %a, ptr addrspace(1) %p, "
+                      "align 16"),
+            "");
+  const std::string refused =
+      "internal error: 'f' has a volatile access, which orders nothing";
+  for (const char *body :
+       {"%a = load volatile <2 x i64>, ptr addrspace(1) %p, align 8",
+        "%a = load volatile <4 x i32>, ptr addrspace(1) %p, align 16",
+        "%a = load volatile <2 x double>, ptr addrspace(1) %p, align 16",
+        "%a = load volatile i128, ptr addrspace(1) %p, align 16",
+        "%a = load atomic volatile i64, ptr addrspace(1) %p monotonic, align 8",
+        "store volatile <1 x i64> zeroinitializer, ptr addrspace(1) %p, "
+        "align 16",
+        "store volatile <2 x i64> zeroinitializer, ptr addrspace(1) %p, "
+        "align 8"})
+    EXPECT_EQ(refusalOf(body), refused) << body;
+  EXPECT_EQ(refusalOf("%a = load volatile <2 x i64>, ptr %q, align 16",
+                      "ptr %q, i64 %v"),
+            refused)
+      << "generic addresses may be of shared memory";
+  for (const char *line : {"ld.volatile.global.v2.b64 \t{%rd1, %rd2}, [%rd3];",
+                           "st.volatile.global.v2.b64 \t[%rd3], {%rd1, %rd2};"})
+    EXPECT_EQ(refusalOfPtx(line), "") << line;
+  for (const char *line :
+       {"ld.volatile.global.v4.b32 \t{%r1, %r2, %r3, %r4}, [%rd3];",
+        "ld.volatile.v2.b64 \t{%rd1, %rd2}, [%rd3];",
+        "st.volatile.shared.v2.b64 \t[%rd3], {%rd1, %rd2};"})
+    EXPECT_EQ(refusalOfPtx(line),
+              "internal error: PTX has '" + std::string(line) + "'");
+}
+
 TEST(DeviceCheck, RefusesNonCoherentLoads) {
   EXPECT_EQ(refusalOf("%a = load i64, ptr addrspace(1) %p, !invariant.load !0"),
             "internal error: 'f' has an invariant load, which becomes "

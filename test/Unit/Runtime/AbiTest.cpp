@@ -97,7 +97,7 @@ TEST(Abi, Channels) {
   EXPECT_AT(coll_end, credit, 8);
   EXPECT_AT(coll_end, slots, 16);
   EXPECT_AT(coll_end, small, 24);
-  EXPECT_AT(coll_end, desc, 32);
+  EXPECT_AT(coll_end, lines, 32);
   EXPECT_AT(coll_end, seq, 40);
   EXPECT_AT(coll_end, slot_bytes, 48);
   EXPECT_AT(coll_end, k, 52);

@@ -228,6 +228,40 @@ TEST(Arguments, PacketsTakeSeveralSlots) {
   EXPECT_FALSE(h.isSmall()) << "fewer slots than the program was verified with";
 }
 
+/// `protocol ll128` on a device: packets, lines, slots, by size.
+TEST(Arguments, LinesAreBetweenPacketsAndSlots) {
+  StreamRules device, without;
+  device.hasPackets = device.hasLines = without.hasPackets = true;
+  Schedule ring = ringAllreduce(4, 1, 8192);
+  ring.sizesHigh = 64 << 10;
+  auto isLines = [](Fixture &f) {
+    return (f.args().flags & COLL_ARGS_LINES) != 0;
+  };
+  Fixture f(ring, 0, {}, device);
+  ASSERT_TRUE(f.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_FALSE(isLines(f)) << "the schedule does not ask for them";
+  f.plan.change().flags |= COLL_PLAN_LL128;
+  ASSERT_TRUE(f.fill(ringCall(4 * 512)).isOk());
+  EXPECT_TRUE(f.isSmall()) << "2 KiB are packets";
+  EXPECT_FALSE(isLines(f));
+  ASSERT_TRUE(f.fill(ringCall(4 * 512 + 1)).isOk());
+  EXPECT_FALSE(f.isSmall());
+  EXPECT_TRUE(isLines(f));
+  EXPECT_EQ(f.args().slice_units, 4096u) << "as a bulk slot's";
+  ASSERT_TRUE(f.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_TRUE(isLines(f));
+  f.arguments->useBulk(true);
+  ASSERT_TRUE(f.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_FALSE(isLines(f)) << "bulk slots were asked for";
+  f.arguments->useBulk(false);
+  ASSERT_TRUE(f.fill(ringCall(16 << 10)).isOk());
+  EXPECT_FALSE(isLines(f)) << "64 KiB are not below 64 KiB";
+  Fixture g(ring, 0, {}, without);
+  g.plan.change().flags |= COLL_PLAN_LL128;
+  ASSERT_TRUE(g.fill(ringCall((16 << 10) - 1)).isOk());
+  EXPECT_FALSE(isLines(g)) << "not between these devices";
+}
+
 TEST(Arguments, CountsOfEachRankNeverChooseSmallRings) {
   Fixture f(directAlltoallv(2));
   Call call(COLL_F32);

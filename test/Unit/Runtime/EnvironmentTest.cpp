@@ -77,6 +77,8 @@ TEST_F(EnvironmentTest, ErrorsNameTheVariable) {
             "COLL_ISA=avx is none of v2, v3, v4, aarch64");
   EXPECT_EQ(settingError("COLL_NT", "yes"),
             "COLL_NT=yes is none of 0, 1, auto");
+  EXPECT_EQ(settingError("COLL_LL128", "2"),
+            "COLL_LL128=2 is none of 0, 1, auto");
   EXPECT_EQ(settingError("COLL_TRANSPORT", "tcp"),
             "transports of this version: COLL_TRANSPORT=tcp is none of shm");
   EXPECT_EQ(settingError("COLL_DIR", "here"),

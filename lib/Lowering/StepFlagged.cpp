@@ -1,10 +1,11 @@
-//===- StepPackets.cpp - A step whose messages are packets ----------------===//
+//===- StepFlagged.cpp - A step whose messages have flags -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The same slices as with slots that are published, on devices. Thread 0 waits
-// for credits only and leaves each channel's slot and tag to the others; they
-// wait for the packets that they need and write those that they have made. The
-// barrier at the end is also a vote, since any thread may have given up.
+// The same slices as with slots that are published, on devices, where messages
+// are packets or lines. Thread 0 waits for credits only and leaves each
+// channel's slot and tag to the others; they wait for the packets or lines that
+// they need and write those that they have made. The barrier at the end is also
+// a vote, since any thread may have given up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +16,8 @@
 namespace coll::lowering {
 using namespace mlir;
 
-/// In launches with small messages, the whole step.
-void StepEmitter::packetSlices() {
+/// The whole step. Such messages do not go direct.
+void StepEmitter::flaggedSlices() {
   withoutDirect();
   slices();
 }
@@ -26,7 +27,7 @@ void StepEmitter::packetSlices() {
 void StepEmitter::putTag(PortSet &ports, const PortShape &p, Value port,
                          Value index, unsigned number, bool sink, Value slot) {
   auto tagOf = [&]() -> Value {
-    return func::CallOp::create(b, primitives.packetTag,
+    return func::CallOp::create(b, primitives.messageTag,
                                 ValueRange{endOf(port, sink), sig})
         .getResult(0);
   };
@@ -48,7 +49,7 @@ void StepEmitter::putTag(PortSet &ports, const PortShape &p, Value port,
   forChannels(p, port, [&] {
     Value rc =
         func::CallOp::create(b, primitives.tokenWait,
-                             ValueRange{inst, block, slot, tag, progress})
+                             ValueRange{inst, block, slot, tag, progress, sig})
             .getResult(0);
     Block *go = b.newBlock();
     b.branchIf(b.eq(rc, b.cst(0, b.i32())), go, leave);
@@ -57,12 +58,16 @@ void StepEmitter::putTag(PortSet &ports, const PortShape &p, Value port,
 }
 
 /// What lies between acquiring and releasing; whether this thread has failed.
-Value StepEmitter::packetTile(TileOperands &tile) {
+Value StepEmitter::flaggedTile(TileOperands &tile) {
   tile.inst = inst;
   tile.block = b.trunc(block, b.i32());
   tile.progress = progress;
-  tile.packetWait = primitives.packetWait;
+  tile.sig = sig;
+  tile.primitives = &primitives;
   Value failed = b.cst(0, b.i1());
+  if (variant.protocol == Protocol::Lines)
+    return shape.token ? failed
+                       : machine.lineLoops(b, shape, variant, functions, tile);
   if (!shape.token)
     failed = machine.packetLoops(b, shape, variant, functions, tile);
   cleanSlots(tile);
@@ -74,7 +79,7 @@ Block *StepEmitter::tellAndLeave() {
   Block *tell = b.newBlock();
   OpBuilder::InsertionGuard guard(b);
   b.startBlock(tell);
-  func::CallOp::create(b, primitives.packetTell,
+  func::CallOp::create(b, primitives.tellWhy,
                        ValueRange{inst, block, progress});
   b.branch(leave);
   return tell;
