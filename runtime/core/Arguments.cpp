@@ -79,8 +79,14 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 31;
 }
 
+uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules) {
+  uint64_t protocols = (rules.hasPackets ? uint64_t(COLL_PROTOCOL_LL) : 0) |
+                       (rules.hasLines ? uint64_t(COLL_PROTOCOL_LL128) : 0);
+  return protocols ? mix(ranks.digest, protocols) : ranks.digest;
+}
+
 void Arguments::sign(const coll_call &call) {
-  uint64_t hash = mix(plan.contract_hash, ranks.digest);
+  uint64_t hash = mix(plan.contract_hash, digestOf(ranks, streams));
   hash = mix(hash, uint64_t(call.dtype) << 32 |
                        (plan.reduces ? uint32_t(call.op) : uint32_t(COLL_ANY)));
   for (uint32_t p = 0; p != plan.nlaunch; ++p)

@@ -51,6 +51,11 @@ struct StreamRules {
   bool byKernel = false; ///< peers get at memory in no window
 };
 
+/// Of a plan and of the kernels that its launches choose from: ranks of which
+/// one has code for packets or lines, and another has not, would wait for each
+/// other.
+uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules);
+
 class Arguments {
 public:
   /// All references outlive this object.

@@ -203,11 +203,15 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
                          "plan '%s' has %u blocks, and a lane runs %u at most",
                          plan.plan().name, made->numBlocks, kMaxBlocks);
   made->listChannels();
+  const StreamRules rules = plan.rulesOf(lane);
   made->fillRecord(launch);
+  made->launchRecord.planDigest = digestOf(ranks, rules);
   made->ends.resize(made->channelIds.size());
+  if (rules.hasLines && plan.plan().flags & COLL_PLAN_LL128)
+    made->listLines();
   made->launchArguments = std::make_unique<Arguments>(
       plan.plan(), ranks, cls, made->relocated, plan.maxStepChunks(),
-      lane.comm().rings(), plan.rulesOf(lane));
+      lane.comm().rings(), rules);
   made->launchArguments->useWindows(lane.comm().memory());
   const WayRules ways = lane.wayRules(plan.plan());
   if (made->numBlocks != 0 && ways.triesAny())
@@ -295,9 +299,16 @@ void Member::listChannels() {
     add(cls.recv_ends, cls.nrecv, false);
 }
 
+/// Of all ends, in their order. Every rank of the plan does.
+void Member::listLines() {
+  for (size_t i = 0; i != ends.size(); ++i) {
+    channelIds.push_back(channelIds[i]);
+    channelIds.back().isLines = true;
+  }
+}
+
 void Member::fillRecord(const int *launch) {
   const coll_plan &plan = owner.plan();
-  launchRecord.planDigest = owner.ranks().digest;
   launchRecord.contractHash = plan.contract_hash;
   launchRecord.hasCount =
       plan.ncounts != 0 && !(plan.flags & COLL_PLAN_VCOUNTS);
@@ -344,8 +355,10 @@ void Member::fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks) {
 }
 
 void Member::connect(Channels &channels) {
-  for (size_t i = 0; i != channelIds.size(); ++i)
+  for (size_t i = 0; i != ends.size(); ++i)
     static_cast<coll_end &>(ends[i]) = channels.end(channelIds[i]);
+  for (size_t i = ends.size(); i != channelIds.size(); ++i)
+    ends[i - ends.size()].lines = channels.end(channelIds[i]).lines;
   connected = true;
 }
 

@@ -54,7 +54,7 @@ public:
   std::span<const uint32_t> words() const { return relocated; }
   uint32_t blocks() const { return numBlocks; }
 
-  /// The ends that this rank needs, senders first.
+  /// The ends that this rank needs, senders first; those of lines last.
   std::span<const ChannelId> channels() const { return channelIds; }
   bool isConnected() const { return connected; }
   /// Copies the ends of the channels, all complete, to where kernels look.
@@ -74,6 +74,7 @@ public:
 private:
   Member(const LanePlan &owner, const coll_class &cls, Lane &lane);
   void listChannels();
+  void listLines();
   void fillRecord(const int *launch);
   void fillInstance(Lane &lane, bool inPlace, uint64_t totalBlocks);
 

@@ -30,6 +30,10 @@ struct ChannelId {
   uint32_t peer = 0;
   uint32_t tag = 0; ///< among the channels of this ordered pair of ranks
   bool isSender = false;
+  /// Not the channel, but its slots of lines (coll_end.lines), which few plans
+  /// need: a channel of its own for all that connects, and nothing without the
+  /// other.
+  bool isLines = false;
 
   auto operator<=>(const ChannelId &) const = default;
 };

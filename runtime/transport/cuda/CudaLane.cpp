@@ -137,8 +137,6 @@ Status CudaLane::meetForLines() {
       whyNot = format("not on rank %d", peer);
   }
   linesAllowed = whyNot.empty();
-  if (linesAllowed)
-    channels->useLines();
   comm.info(linesAllowed ? "messages of lines (LL128) are allowed%s"
                          : "no messages of lines (LL128): %s",
             linesAllowed ? wanted ? " (COLL_LL128=1)" : "" : whyNot.c_str());
@@ -150,9 +148,7 @@ std::unique_ptr<Transport> CudaLane::createTransport() {
   auto markOf = [this](int peer, DeviceMark &mark) {
     return this->markOf(peer, mark);
   };
-  auto made = std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
-  channels = made.get();
-  return made;
+  return std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
 }
 
 //===----------------------------------------------------------------------===//

@@ -127,7 +127,6 @@ private:
   RegisteredMemory abortWord, blocks;
   std::map<const coll_plan *, LoadedPlan> plans;
   std::map<const Member *, Tables> tables;
-  CudaTransport *channels = nullptr;   ///< the lane's
   bool linesAllowed = false;           ///< on all ranks
   std::vector<DeviceBuffer> scratches; ///< the last one is the largest
   std::vector<std::unique_ptr<LaunchTable>> launchTables;

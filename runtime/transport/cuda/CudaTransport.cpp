@@ -4,6 +4,7 @@
 #include "runtime/transport/cuda/CudaTransport.h"
 #include "runtime/core/Wire.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace coll::cuda {
@@ -20,30 +21,33 @@ static size_t roundUp(size_t bytes, size_t multiple) {
 }
 
 /// Small slots have room for a flag in every eight bytes of payload.
-CudaTransport::HalfLayout::HalfLayout(const RingSizes &sizes, bool hasLines) {
+CudaTransport::HalfLayout::HalfLayout(const RingSizes &sizes) {
   small = headBytes;
   size_t stride = roundUp(2 * size_t(sizes.smallBytes) + lineBytes, lineBytes);
   slots = roundUp(small + stride * sizes.smallSlots, ringAlignment);
-  lines = roundUp(slots + size_t(sizes.slotBytes) * sizes.slots, lineBytes);
-  bytes = lines;
-  if (hasLines)
-    bytes += size_t(COLL_LINE_STRIDE(sizes.slotBytes)) * sizes.slots;
+  bytes = slots + size_t(sizes.slotBytes) * sizes.slots;
+  lines = size_t(COLL_LINE_STRIDE(sizes.slotBytes)) * sizes.slots;
+}
+
+size_t CudaTransport::halfBytes(bool isRing, bool isLines) const {
+  if (isLines)
+    return isRing ? ring.lines : lineBytes; // no half is empty
+  return isRing ? ring.bytes : headBytes;
 }
 
 CudaTransport::CudaTransport(const CudaDevice &device, const RingSizes &sizes,
                              PeerMark peerMark)
-    : device(device), sizes(sizes), ring(sizes, false),
-      peerMark(std::move(peerMark)) {}
-
-void CudaTransport::useLines() {
-  assert(memories.empty() && "no ring has been made");
-  hasLines = true;
-  ring = HalfLayout(sizes, true);
+    : device(device), sizes(sizes), ring(sizes), peerMark(std::move(peerMark)) {
 }
 
 void CudaTransport::setEnd(Channel &channel, DevicePtr half, bool isRing,
                            bool isOwn) const {
   coll_end &end = channel.end;
+  if (channel.id.isLines) {
+    if (isRing)
+      end.lines = half;
+    return;
+  }
   end.peer = uint16_t(channel.id.peer);
   end.slot_bytes = sizes.slotBytes;
   end.small_bytes = sizes.smallBytes;
@@ -58,7 +62,6 @@ void CudaTransport::setEnd(Channel &channel, DevicePtr half, bool isRing,
   end.line = half;
   end.small = half + ring.small;
   end.slots = half + ring.slots;
-  end.lines = hasLines ? half + ring.lines : 0;
 }
 
 Status CudaTransport::allocate(bool onDevice, size_t &bytes,
@@ -104,7 +107,7 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
     bool isRing = !channel->id.isSender;
     bytes = roundUp(bytes, isRing ? ringAlignment : lineBytes);
     offsets.push_back(bytes);
-    bytes += isRing ? ring.bytes : headBytes;
+    bytes += halfBytes(isRing, channel->id.isLines);
   }
 
   // All that may fail comes first: then the channels are offered.
@@ -120,8 +123,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
 
   WireWriter writer;
   writer.write<uint32_t>(offerMagic);
-  for (uint32_t size : {sizes.slotBytes, sizes.slots, sizes.smallBytes,
-                        sizes.smallSlots, uint32_t(hasLines)})
+  for (uint32_t size :
+       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
     writer.write<uint32_t>(size);
   writer.write<uint32_t>(onDevice ? 0 : 1);
   writer.write<uint64_t>(bytes);
@@ -129,8 +132,9 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
     shared.write(writer);
   writer.write<uint32_t>(uint32_t(channels.size()));
   for (size_t i = 0; i != channels.size(); ++i) {
-    writer.write<uint32_t>(channels[i]->id.isSender);
-    writer.write<uint32_t>(channels[i]->id.tag);
+    const ChannelId &id = channels[i]->id;
+    writer.write<uint32_t>(uint32_t(id.isSender) | uint32_t(id.isLines) << 1);
+    writer.write<uint32_t>(id.tag);
     writer.write<uint64_t>(offsets[i]);
   }
   message.bytes.assign(writer.bytes().begin(), writer.bytes().end());
@@ -155,8 +159,8 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
   if (reader.read<uint32_t>() != offerMagic)
     return malformed("is of another kind: all ranks run on the host, or all on "
                      "devices");
-  for (uint32_t size : {sizes.slotBytes, sizes.slots, sizes.smallBytes,
-                        sizes.smallSlots, uint32_t(hasLines)})
+  for (uint32_t size :
+       {sizes.slotBytes, sizes.slots, sizes.smallBytes, sizes.smallSlots})
     if (reader.read<uint32_t>() != size)
       return malformed("has other ring sizes than this rank");
   uint32_t where = reader.read<uint32_t>();
@@ -168,8 +172,9 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
   if (where != 0)
     shared.fd = std::move(message.fds[0]);
   uint32_t count = reader.read<uint32_t>();
-  uint64_t most =
-      kMaxChannelsPerOffer * roundUp(ring.bytes, ringAlignment) + largestUnit;
+  uint64_t most = kMaxChannelsPerOffer *
+                      roundUp(std::max(ring.bytes, ring.lines), ringAlignment) +
+                  largestUnit;
   if (!reader.isGood() || count > kMaxChannelsPerOffer || where > 1 ||
       bytes == 0 || bytes > most || bytes != roundToPages(bytes))
     return malformed("has sizes out of range");
@@ -186,16 +191,18 @@ Status CudaTransport::attach(int peer, Message message, ChannelSource &source,
   memories.push_back(std::move(memory));
 
   for (uint32_t i = 0; i != count; ++i) {
-    bool peerSends = reader.read<uint32_t>() != 0;
+    uint32_t kind = reader.read<uint32_t>();
+    bool peerSends = kind & 1, isLines = kind & 2;
     uint32_t tag = reader.read<uint32_t>();
     uint64_t offset = reader.read<uint64_t>();
-    size_t halfBytes = peerSends ? headBytes : ring.bytes;
+    size_t half = halfBytes(!peerSends, isLines);
     size_t alignment = peerSends ? lineBytes : ringAlignment;
-    if (!reader.isGood() || tag >= kMaxChannelTags || offset % alignment != 0 ||
-        offset > bytes || halfBytes > bytes - offset)
+    if (!reader.isGood() || kind > 3 || tag >= kMaxChannelTags ||
+        offset % alignment != 0 || offset > bytes || half > bytes - offset)
       return malformed("names a channel out of range");
     Channel *channel = nullptr;
-    COLL_TRY(source.channel({uint32_t(peer), tag, !peerSends}, channel));
+    COLL_TRY(
+        source.channel({uint32_t(peer), tag, !peerSends, isLines}, channel));
     if (channel->isAttached)
       return malformed("names a channel for the second time");
     setEnd(*channel, base + offset, !peerSends, false);

@@ -10,6 +10,8 @@
 //
 //   receiver's half   ring line 128 B | coll_seq | small ring | bulk ring
 //   sender's half     credit line, alone on 128 B | coll_seq
+//   lines, receiver   slots of lines, of a channel that a plan with lines needs
+//   lines, sender     nothing, in an alignment's room
 //
 // Sequence numbers lie beside the half: a graph that is replayed must find
 // them on the device.
@@ -17,7 +19,8 @@
 // Offer on the wire: u32 magic, u32 sizes of the rings (slot bytes, slots,
 // small bytes, small slots), u32 where (0: device, 1: host), u64 bytes of the
 // memory, its SharedHandle if on the device, u32 channels, and per channel u32
-// (1: the offering rank sends), u32 tag, u64 offset of the half.
+// (1: the offering rank sends, + 2: its lines), u32 tag, u64 offset of the
+// half.
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDATRANSPORT_H
@@ -48,9 +51,6 @@ public:
   CudaTransport(const CudaDevice &device, const RingSizes &sizes,
                 PeerMark peerMark);
 
-  /// Before the first offer, on all ranks: rings with slots of lines.
-  void useLines();
-
   const char *name() const override { return "cuda"; }
   size_t ownBytes() const override { return offered; }
   Status offer(int peer, std::span<Channel *const> channels,
@@ -62,9 +62,11 @@ public:
 
 private:
   struct HalfLayout {
-    HalfLayout(const RingSizes &sizes, bool hasLines);
-    size_t small, slots, lines, bytes;
+    explicit HalfLayout(const RingSizes &sizes);
+    size_t small, slots, bytes;
+    size_t lines; ///< bytes of those alone
   };
+  size_t halfBytes(bool isRing, bool isLines) const;
   void setEnd(Channel &channel, DevicePtr half, bool isRing, bool isOwn) const;
   Status allocate(bool onDevice, size_t &bytes, SharedHandle &shared,
                   HalfMemory &memory);
@@ -73,8 +75,7 @@ private:
 
   const CudaDevice &device;
   const RingSizes sizes;
-  HalfLayout ring;
-  bool hasLines = false;
+  const HalfLayout ring;
   PeerMark peerMark;
   std::vector<HalfMemory> memories;
   size_t offered = 0;

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "HandDevice.h"
+#include "runtime/core/Lane.h"
 
 using namespace coll::test;
+using coll::Lane;
 namespace cuda = coll::cuda;
 
 static constexpr size_t someCounts[] = {0, 1, 3, 1021, 100003};
@@ -39,6 +41,39 @@ TEST(CudaLaunch, EachProtocolHasItsKernel) {
   // One dtype without a kernel for small launches: then no launch is small.
   --plan.change().ndevice_kernels;
   EXPECT_EQ(smallBlocksOf(3), 0u);
+}
+
+/// Channels get slots of lines when a plan with lines needs them, not before.
+TEST(CudaLaunch, LinesComeWithThePlanThatHasThem) {
+  HandPlan without({ringAllreduce(3)}), with({ringAllreduce(3)});
+  for (HandPlan *plan : {&without, &with})
+    addDeviceKernels(*plan);
+  with.change().flags |= COLL_PLAN_LL128;
+  auto run = [&](std::vector<HandPlan *> plans) {
+    std::vector<size_t> bytes;
+    onDevices(3, [&](int rank, coll_comm *comm) {
+      for (HandPlan *plan : plans) {
+        checkAllreduce(plan->plan(), rank, comm, 100003);
+        if (rank == 0)
+          bytes.push_back(Lane::of(*comm).channels().transport().ownBytes());
+      }
+    });
+    return bytes;
+  };
+  const uint64_t before = blocksWithLines();
+  const std::vector<size_t> slots = run({&without});
+  EXPECT_EQ(blocksWithLines(), before);
+  const std::vector<size_t> later = run({&without, &with, &without});
+  EXPECT_EQ(later[0], slots[0]);
+  EXPECT_GT(later[1], later[0]);
+  EXPECT_EQ(later[2], later[1]);
+  const uint64_t between = blocksWithLines();
+  EXPECT_GT(between, before);
+  const std::vector<size_t> first = run({&with, &without});
+  EXPECT_EQ(first[1], first[0]) << "the channels are the same";
+  EXPECT_GT(first[0], slots[0]);
+  EXPECT_GT(blocksWithLines(), between);
+  EXPECT_EQ(standinLeaks(1), 0);
 }
 
 TEST(CudaLaunch, InProcesses) {

@@ -15,6 +15,7 @@
 #include "HandDevice.h"
 #include "test/StandIn/Executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <sched.h>
 #include <time.h>
@@ -95,12 +96,24 @@ uint32_t deviceMismatch(const coll_inst *inst, uint32_t block,
 static constexpr uint32_t parameterBytes =
     sizeof(coll_args) + 4 * sizeof(coll_buf) + 16 * sizeof(coll_size);
 
-static std::atomic<uint64_t> smallBlocks;
+static std::atomic<uint64_t> smallBlocks, lineBlocks;
 uint64_t coll::test::blocksInSmallSlots() { return smallBlocks; }
+uint64_t coll::test::blocksWithLines() { return lineBlocks; }
+
+/// How many of an instance's ends have slots of lines.
+static uint32_t endsWithLines(const coll_inst &inst) {
+  auto count = [](uint64_t at, uint32_t all) {
+    const auto *ends = reinterpret_cast<const coll_end *>(at);
+    return uint32_t(std::count_if(
+        ends, ends + all, [](const coll_end &end) { return end.lines != 0; }));
+  };
+  return count(inst.send_ends, inst.nsend * inst.ninstances) +
+         count(inst.recv_ends, inst.nrecv * inst.ninstances);
+}
 
 /// What a kernel does around its steps. Each is for one protocol; what it finds
-/// in small slots is a host's, not packets.
-static void runOnDevice(coll_kernel_fn kernel, bool isSmall,
+/// in small slots is a host's, not packets, and its lines go in bulk slots.
+static void runOnDevice(coll_kernel_fn kernel, uint32_t protocol,
                         const void *parameters, uint32_t block) {
   alignas(64) std::byte memory[COLL_MAX_PARAM_BYTES];
   std::memcpy(memory, parameters, parameterBytes);
@@ -108,11 +121,17 @@ static void runOnDevice(coll_kernel_fn kernel, bool isSmall,
   auto &inst = *reinterpret_cast<coll_inst *>(args.inst);
   if (args.sizes == 0)
     args.sizes = reinterpret_cast<uint64_t>(&args.bufs[args.nbufs]);
-  if (isSmall != bool(args.flags & COLL_ARGS_SMALL)) {
+  const bool isSmall = protocol == COLL_PROTOCOL_LL,
+             isLines = protocol == COLL_PROTOCOL_LL128;
+  const uint32_t ends = (inst.nsend + inst.nrecv) * inst.ninstances;
+  if (isSmall != bool(args.flags & COLL_ARGS_SMALL) ||
+      isLines != bool(args.flags & COLL_ARGS_LINES) ||
+      (isLines && endsWithLines(inst) != ends)) {
     leave(lineOf(&inst, block), COLL_SYSTEM, 0);
     return;
   }
   smallBlocks += isSmall;
+  lineBlocks += isLines;
   coll_device_signal &signal = signalOf(&inst, block);
   if (__atomic_exchange_n(&signal.entered, 1, __ATOMIC_ACQUIRE) != 0) {
     leave(lineOf(&inst, block), COLL_OVERLAP, 0);
@@ -125,36 +144,37 @@ static void runOnDevice(coll_kernel_fn kernel, bool isSmall,
 }
 
 /// A function for each kernel, since an image holds plain functions.
-template <size_t I, bool IsSmall>
+template <size_t I, uint32_t Protocol>
 static void blockOf(const void *parameters, uint32_t block) {
   static const auto kernels = kernelsOnDevice(true);
-  runOnDevice(kernels[I].fn, IsSmall, parameters, block);
+  runOnDevice(kernels[I].fn, Protocol, parameters, block);
 }
-template <bool IsSmall>
+template <uint32_t Protocol>
 static void moveBlock(const void *parameters, uint32_t block) {
   static const auto kernels = kernelsOnDevice(false);
-  runOnDevice(kernels[0].fn, IsSmall, parameters, block);
+  runOnDevice(kernels[0].fn, Protocol, parameters, block);
 }
 
 void coll::test::addDeviceKernels(HandPlan &plan) {
   using standin::HostImage;
-#define KERNELS(suffix, isSmall)                                               \
-  {"reduce0" suffix, parameterBytes, blockOf<0, isSmall>},                     \
-      {"reduce1" suffix, parameterBytes, blockOf<1, isSmall>},                 \
-      {"reduce2" suffix, parameterBytes, blockOf<2, isSmall>},                 \
-      {"reduce3" suffix, parameterBytes, blockOf<3, isSmall>},                 \
-      {"reduce4" suffix, parameterBytes, blockOf<4, isSmall>},                 \
-      {"reduce5" suffix, parameterBytes, blockOf<5, isSmall>},                 \
-      {"reduce6" suffix, parameterBytes, blockOf<6, isSmall>},                 \
-      {"reduce7" suffix, parameterBytes, blockOf<7, isSmall>},                 \
-      {"reduce8" suffix, parameterBytes, blockOf<8, isSmall>}, {               \
-    "move" suffix, parameterBytes, moveBlock<isSmall>                          \
+#define KERNELS(suffix, protocol)                                              \
+  {"reduce0" suffix, parameterBytes, blockOf<0, protocol>},                    \
+      {"reduce1" suffix, parameterBytes, blockOf<1, protocol>},                \
+      {"reduce2" suffix, parameterBytes, blockOf<2, protocol>},                \
+      {"reduce3" suffix, parameterBytes, blockOf<3, protocol>},                \
+      {"reduce4" suffix, parameterBytes, blockOf<4, protocol>},                \
+      {"reduce5" suffix, parameterBytes, blockOf<5, protocol>},                \
+      {"reduce6" suffix, parameterBytes, blockOf<6, protocol>},                \
+      {"reduce7" suffix, parameterBytes, blockOf<7, protocol>},                \
+      {"reduce8" suffix, parameterBytes, blockOf<8, protocol>}, {              \
+    "move" suffix, parameterBytes, moveBlock<protocol>                         \
   }
   constexpr size_t perProtocol = 10, moves = 9;
-  static const HostImage::Kernel list[] = {KERNELS("", false),
-                                           KERNELS("_ll", true)};
+  static const HostImage::Kernel list[] = {
+      KERNELS("", COLL_PROTOCOL_SIMPLE), KERNELS("_ll128", COLL_PROTOCOL_LL128),
+      KERNELS("_ll", COLL_PROTOCOL_LL)};
 #undef KERNELS
-  static_assert(std::size(list) == 2 * perProtocol);
+  static_assert(std::size(list) == 3 * perProtocol);
   static const HostImage image = [] {
     HostImage made = {{}, uint32_t(std::size(list)), list};
     std::memcpy(made.magic, HostImage::mark, sizeof made.magic);
@@ -165,7 +185,8 @@ void coll::test::addDeviceKernels(HandPlan &plan) {
   static const auto makeKernels = [](bool reduces) {
     std::vector<coll_device_kernel> kernels;
     auto sources = kernelsOnDevice(reduces);
-    constexpr uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL};
+    constexpr uint32_t protocols[] = {COLL_PROTOCOL_SIMPLE, COLL_PROTOCOL_LL128,
+                                      COLL_PROTOCOL_LL};
     for (size_t p = 0; p != std::size(protocols); ++p)
       for (size_t i = 0; i != sources.size(); ++i)
         kernels.push_back(

@@ -24,6 +24,8 @@ namespace coll::test {
 void addDeviceKernels(HandPlan &plan);
 /// Blocks that kernels for small launches have run so far.
 uint64_t blocksInSmallSlots();
+/// And kernels for lines: these have found slots of lines on all of their ends.
+uint64_t blocksWithLines();
 
 #define X(name, symbol, parameters)                                            \
   extern "C" ::coll::cuda::Result symbol parameters;

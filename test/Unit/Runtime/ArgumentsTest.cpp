@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 
 using namespace coll;
 using namespace coll::test;
@@ -260,6 +261,26 @@ TEST(Arguments, LinesAreBetweenPacketsAndSlots) {
   g.plan.change().flags |= COLL_PLAN_LL128;
   ASSERT_TRUE(g.fill(ringCall((16 << 10) - 1)).isOk());
   EXPECT_FALSE(isLines(g)) << "not between these devices";
+}
+
+/// Ranks whose objects have other kernels of one plan would wait for each
+/// other.
+TEST(Arguments, SignaturesTellWhichKernelsThereAre) {
+  StreamRules slots, packets, lines;
+  packets.hasPackets = lines.hasPackets = lines.hasLines = true;
+  std::set<uint32_t> signatures;
+  std::set<uint64_t> digests;
+  for (const StreamRules &rules : {slots, packets, lines, lines}) {
+    Fixture f(ringAllreduce(4), 0, {}, rules);
+    ASSERT_TRUE(f.fill(ringCall(100)).isOk());
+    signatures.insert(f.args().sig);
+    digests.insert(digestOf(f.plan.plan().ranks[0], rules));
+    if (!rules.hasPackets) {
+      EXPECT_EQ(*digests.begin(), f.plan.plan().ranks[0].digest);
+    }
+  }
+  EXPECT_EQ(signatures.size(), 3u);
+  EXPECT_EQ(digests.size(), 3u);
 }
 
 TEST(Arguments, CountsOfEachRankNeverChooseSmallRings) {
