@@ -405,12 +405,6 @@ private:
 };
 } // namespace
 
-static const char *suffixOf(Protocol protocol) {
-  return protocol == Protocol::Packets ? "_ll"
-         : protocol == Protocol::Lines ? "_ll128"
-                                       : "";
-}
-
 func::FuncOp RequestBuilder::stepFunction(unsigned shape, Variant variant) {
   if (shapes[shape].isMove(variant.op)) {
     variant.move = true;
@@ -443,14 +437,10 @@ void RequestBuilder::add(std::vector<KernelInfo> &kernels, Variant variant,
   variant.hasFp8 = request.device && request.device->chip >= 89;
   variant.protocol = request.device ? Protocol::Slots : Protocol::Any;
   addKernel(kernels, variant, anyFormat);
-  if (packetPrimitives) {
-    variant.protocol = Protocol::Packets;
+  if (variant.protocol = Protocol::Packets; packetPrimitives)
     addKernel(kernels, variant, anyFormat);
-  }
-  if (linePrimitives) {
-    variant.protocol = Protocol::Lines;
+  if (variant.protocol = Protocol::Lines; linePrimitives)
     addKernel(kernels, variant, anyFormat);
-  }
 }
 
 void RequestBuilder::addKernel(std::vector<KernelInfo> &kernels,

@@ -53,11 +53,8 @@ private:
   const Counters &counters() const { return isBulk() ? kBulk : kSmall; }
   mlir::func::FuncOp begin(llvm::StringRef name, mlir::TypeRange arguments,
                            mlir::TypeRange results) {
-    std::string suffix = hasPackets()                  ? "_ll"
-                         : hasLines()                  ? "_ll128"
-                         : protocol == Protocol::Small ? "_small"
-                                                       : "";
-    return beginFunction(b, module, (name + suffix).str(), arguments, results);
+    return beginFunction(b, module, (name + suffixOf(protocol)).str(),
+                         arguments, results);
   }
   Value sig16(Value sig) { return b.and_(b.zext(sig, b.i64()), b.cst(0xffff)); }
   Value smallSlot(Value end, Value next);

@@ -22,6 +22,13 @@ class Machine;
 /// COLL_ARGS_SMALL; those with bulk slots, with small slots, with packets, with
 /// lines. Devices have a kernel for slots, one for packets and one for lines.
 enum class Protocol : uint8_t { Any, Slots, Small, Packets, Lines };
+/// Of the names of functions for it.
+inline const char *suffixOf(Protocol protocol) {
+  return protocol == Protocol::Packets ? "_ll"
+         : protocol == Protocol::Lines ? "_ll128"
+         : protocol == Protocol::Small ? "_small"
+                                       : "";
+}
 
 /// How a message that may be put travels in a launch.
 enum PutWay : uint32_t {

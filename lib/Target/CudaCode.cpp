@@ -156,6 +156,21 @@ static void setInlining(llvm::Module &module) {
   }
 }
 
+/// Whether small messages may be packets: their loops know neither rows nor
+/// blocks of one scale.
+static bool mayHavePackets(const Plan &plan) {
+  return !plan.any().map.byRow && !hasBlocks(plan.shapes);
+}
+
+/// Whether there are kernels for messages of lines: where `protocol ll128` asks
+/// for them, and what is sent is of the launch's type.
+static bool hasLines(const Plan &plan) {
+  return plan.any().map.protocol == "ll128" && mayHavePackets(plan) &&
+         llvm::all_of(plan.ranks, [](const PlanRanks &ranks) {
+           return fitsLines(*ranks.programs);
+         });
+}
+
 static uint32_t protocolOf(Protocol protocol) {
   return protocol == Protocol::Packets ? COLL_PROTOCOL_LL
          : protocol == Protocol::Lines ? COLL_PROTOCOL_LL128

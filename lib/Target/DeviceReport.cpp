@@ -67,6 +67,10 @@ std::string coll::reportOnDevice(const ProgramSet &programs, unsigned chip) {
     os << "no packets (" << why << ")";
   else
     os << "packets";
+  if (programs.map.protocol == "ll128" && !whyNoPackets(programs, steps))
+    os << (fitsLines(programs)
+               ? ", lines"
+               : ", no lines (what is sent is of another type)");
   if (std::string why = whyNoMultimem(programs, steps, chip); !why.empty()) {
     os << ", no multimem (" << why << ")\n";
     return text;

@@ -366,17 +366,6 @@ bool coll::hasElements(const ProgramSet &programs) {
                       [](const SizeSymbol &s) { return !s.isToken(); });
 }
 
-bool coll::mayHavePackets(const Plan &plan) {
-  return !plan.any().map.byRow && !hasBlocks(plan.shapes);
-}
-
-bool coll::hasLines(const Plan &plan) {
-  return plan.any().map.protocol == "ll128" && mayHavePackets(plan) &&
-         llvm::all_of(plan.ranks, [](const PlanRanks &ranks) {
-           return fitsLines(*ranks.programs);
-         });
-}
-
 Constant *DataBuilder::bufferList(const ProgramSet &programs) {
   static constexpr uint32_t kinds[] = {COLL_BUF_IN, COLL_BUF_OUT, COLL_BUF_ELEM,
                                        COLL_BUF_ROW, COLL_BUF_SCALAR};

@@ -59,14 +59,6 @@ bool hasCounts(const ProgramSet &programs);
 /// Whether there are elements at all; a barrier has none.
 bool hasElements(const ProgramSet &programs);
 
-/// Whether small messages of devices may be packets: their loops know neither
-/// rows nor blocks of one scale.
-bool mayHavePackets(const Plan &plan);
-
-/// Whether devices have kernels for messages of lines: where `protocol ll128`
-/// asks for them, and what is sent is of the launch's type.
-bool hasLines(const Plan &plan);
-
 /// What a plan has no room for, in words: "5 launch parameters, a plan has at
 /// most 3". Nothing if everything fits. What scheduling can exceed it refuses
 /// itself (lib/Analysis/MapLimits.h).
