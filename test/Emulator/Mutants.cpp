@@ -210,16 +210,23 @@ static std::string withoutNames(const std::string &text) {
 /// Faults of one key are the same in all plans: of a function that kernels
 /// call, and of what a kernel does before and behind its loops.
 static std::string keyOf(const Judged &mutant, unsigned ordinal,
-                         bool isFirstKernel) {
+                         const char *kernel) {
   const Place &place = mutant.place;
   std::string key =
       std::to_string(int(place.kind)) + "|" + nameOf(mutant.fault);
   if (!place.isInKernel)
     return place.function + "|" + place.text + "|" + key;
   if (!place.isInLoop)
-    return (isFirstKernel ? "kernel|" : "packets|") + withoutNames(place.text) +
-           "|" + std::to_string(ordinal) + "|" + key;
+    return kernel + ("|" + withoutNames(place.text)) + "|" +
+           std::to_string(ordinal) + "|" + key;
   return mutant.plan->name + "|" + std::to_string(place.site) + "|" + key;
+}
+
+static const char *nameOf(const DeviceKernels &kernels,
+                          const std::string &symbol) {
+  if (symbol == kernels.slots->symbol)
+    return "kernel";
+  return kernels.lines && symbol == kernels.lines->symbol ? "lines" : "packets";
 }
 
 /// Which of two plans' verdicts on one fault counts: who comes to it knows more
@@ -285,7 +292,7 @@ std::string judgeMutants(const std::vector<MutantPlan> &plans,
       for (FaultKind fault : faultsOf(place)) {
         Judged mutant{&plan, place, fault, Verdict::Missed, ""};
         std::string key =
-            keyOf(mutant, ordinal, place.function == kernels.slots->symbol);
+            keyOf(mutant, ordinal, nameOf(kernels, place.function));
         if (std::hash<std::string>()(key) % choice.every != choice.part ||
             mutant.text().find(choice.text) == std::string::npos)
           continue; // the same ones of every plan

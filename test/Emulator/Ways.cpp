@@ -76,8 +76,8 @@ void WayList::addTroubles(const std::string &where) {
   auto name = [&](const char *what) {
     return where.empty() ? what : what + (", " + where);
   };
-  add(where.empty() ? call.isSmall ? "small" : "bulk" : where, Trouble::None,
-      4);
+  const char *own = call.isSmall ? "small" : call.isLines ? "lines" : "bulk";
+  add(where.empty() ? own : where, Trouble::None, 4);
   add(name("abort"), Trouble::Abort);
   add(name("gone"), Trouble::Gone);
   Way &ahead = add(name("abort, launches ahead"), Trouble::Abort, 6);
@@ -122,10 +122,17 @@ void WayList::addAll() {
     addTroubles("cleaning");
     call.firstMessage = 0;
   }
-  if (chooseDeviceKernels(call).packets && !call.isSmall) {
+  const DeviceKernels kernels = chooseDeviceKernels(call);
+  const bool isAlone = call.isSmall || call.isLines;
+  if (kernels.packets && !isAlone) {
     call.isSmall = true;
     addTroubles("small");
     call.isSmall = false;
+  }
+  if (kernels.lines && !isAlone) {
+    call.isLines = true;
+    addTroubles("lines");
+    call.isLines = false;
   }
   if (Registered all = call.registered; all != Registered::None) {
     add("window", Trouble::Window);

@@ -313,8 +313,10 @@ static std::string expect(PlanCall call, std::vector<std::string> &expected) {
 
 /// How the messages of all runs have gone.
 static std::string howText(const RunCounts &counts) {
+  const bool isOfLines = any_of(
+      counts.kernels, [](StringRef name) { return name.ends_with("_ll128"); });
   std::string text = "; messages: " + std::to_string(counts.slots) +
-                     (isLines ? " of lines, " : " in slots, ") +
+                     (isOfLines ? " of lines, " : " in slots, ") +
                      std::to_string(counts.packets) + " of packets, " +
                      std::to_string(counts.puts) + " put, " +
                      std::to_string(counts.gets) + " got; " +

@@ -41,6 +41,7 @@ class Protocol:
 PROTOCOLS = {
     "slots": Protocol([], "in slots", r"sends .* in [1-9]\d* message", r"()"),
     "packets": Protocol(["--small"], "of packets", r"sm_90: packets", r"no packets \((.*?)\)"),
+    "lines": Protocol(["--lines"], "of lines", r"sm_90: packets, lines", r"no (?:packets|lines) \((.*?)\)"),
     "direct": Protocol(["--registered"], r"(?:put|got)", r"(?:[1-9]\d* messages? put|put, [1-9]\d* got)",
                        r"put, 0 got, \d+ in slots \(\d+ ([^;\n]*)\)"),
     "multimem": Protocol(["--registered", "--multicast"], "by multimem", r", multimem (.*)",
