@@ -102,7 +102,7 @@ private:
   void storeLines(const Units &stored, Value slot, Value tag, const Spot &spot);
   void storeTo(llvm::ArrayRef<Units> results, llvm::ArrayRef<Spot> spots,
                const PortShape &port, Value pointer, Value tag, bool asLines);
-  void storeAll(llvm::ArrayRef<Units> results, llvm::ArrayRef<Spot> spots);
+  void storeResults(llvm::ArrayRef<Units> results, llvm::ArrayRef<Spot> spots);
   Value lineLoop(Value from, Value to, unsigned tiles);
 
   unsigned threads;

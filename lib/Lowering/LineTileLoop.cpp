@@ -184,7 +184,8 @@ void LineTileEmitter::storeTo(ArrayRef<Units> results, ArrayRef<Spot> spots,
 }
 
 /// Lines first, while lanes are together.
-void LineTileEmitter::storeAll(ArrayRef<Units> results, ArrayRef<Spot> spots) {
+void LineTileEmitter::storeResults(ArrayRef<Units> results,
+                                   ArrayRef<Spot> spots) {
   Ptx::warpBarrier(b);
   for (bool asLines : {true, false}) {
     auto storeOne = [&](const PortShape &port, Value pointer, Value tag) {
@@ -237,7 +238,7 @@ Value LineTileEmitter::lineLoop(Value from, Value to, unsigned tiles) {
   for (Units &units : results)
     for (Value &unit : units.of)
       unit = finish(unit);
-  storeAll(results, spots);
+  storeResults(results, spots);
   b.branch(head, ValueRange{b.add(at, b.cst(tiles * stride))});
   b.startBlock(after);
   return at;

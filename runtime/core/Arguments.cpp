@@ -85,9 +85,11 @@ uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules) {
   return protocols ? mix(ranks.digest, protocols) : ranks.digest;
 }
 
+/// The protocol: ranks of which one looks for a message in a slot that another
+/// does not fill would wait for each other.
 void Arguments::sign(const coll_call &call) {
   uint64_t hash = mix(plan.contract_hash, digestOf(ranks, streams));
-  hash = mix(hash, uint64_t(call.dtype) << 32 |
+  hash = mix(hash, uint64_t(protocol()) << 48 | uint64_t(call.dtype) << 32 |
                        (plan.reduces ? uint32_t(call.op) : uint32_t(COLL_ANY)));
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
     hash = mix(hash, uint32_t(head->launch[p]));

@@ -96,6 +96,13 @@ public:
   bool isInPlace() const { return head->flags & COLL_ARGS_IN_PLACE; }
   /// In bytes, when a share is one round.
   uint64_t largestMessage() const { return messageBytes; }
+  /// COLL_PROTOCOL_*: what the messages of args() go by.
+  uint32_t protocol() const {
+    return head->flags & COLL_ARGS_LINES      ? COLL_PROTOCOL_LL128
+           : !(head->flags & COLL_ARGS_SMALL) ? COLL_PROTOCOL_SIMPLE
+           : streams.hasPackets               ? COLL_PROTOCOL_LL
+                                              : COLL_PROTOCOL_SMALL;
+  }
 
 private:
   struct PartRange {

@@ -25,7 +25,7 @@ struct LaunchRecord {
   uint32_t sig = 0;
   uint8_t dtype = COLL_ANY, op = COLL_ANY; ///< COLL_ANY: the plan asks for none
   uint8_t nlaunch = 0, hasCount = 0;
-  uint32_t reserved = 0;
+  uint32_t protocol = 0;  ///< COLL_PROTOCOL_*, of its messages
   char plan[48] = {};     ///< coll_plan.name, cut
   char contract[32] = {}; ///< coll_plan.contract, cut
 };

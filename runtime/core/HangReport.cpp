@@ -45,6 +45,19 @@ constexpr size_t maxLines = 16; ///< of a kind; then "and N more"
 // Launches
 //===----------------------------------------------------------------------===//
 
+static const char *slotsText(uint32_t protocol) {
+  switch (protocol) {
+  case COLL_PROTOCOL_SMALL:
+    return "small slots";
+  case COLL_PROTOCOL_LL:
+    return "packets";
+  case COLL_PROTOCOL_LL128:
+    return "lines";
+  default:
+    return "bulk slots";
+  }
+}
+
 static std::string launchText(const LaunchRecord &record) {
   std::string text = format("%s by %s", record.contract, record.plan);
   if (record.hasCount)
@@ -87,6 +100,8 @@ static std::string difference(const LaunchRecord &a, int rankA,
     if (a.launchValues[i] != b.launchValues[i])
       return differ("launch value", format("%d", a.launchValues[i]),
                     format("%d", b.launchValues[i]));
+  if (a.protocol != b.protocol)
+    return differ("messages:", slotsText(a.protocol), slotsText(b.protocol));
   return "";
 }
 

@@ -110,6 +110,7 @@ void Lane::record(Member &member, const coll_call &call) {
   LaunchRecord &record = member.record();
   record.count = args.count;
   record.sig = args.sig;
+  record.protocol = member.arguments().protocol();
   record.dtype = uint8_t(call.dtype);
   if (member.plan().plan().reduces)
     record.op = uint8_t(call.op);

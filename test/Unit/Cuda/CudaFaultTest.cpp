@@ -21,6 +21,30 @@ TEST(CudaFault, OtherCountsAreAMismatch) {
   EXPECT_EQ(standinLeaks(1), 0);
 }
 
+/// Each in another kernel, of which none looks where the other's messages are.
+TEST(CudaFault, OtherKernelsAreAMismatch) {
+  Variables variables(
+      std::map<std::string, std::string>{{"COLL_ALLREDUCE", "hand_ring:bulk"}});
+  HandPlan plan({ringAllreduce(2)});
+  addDeviceKernels(plan);
+  plan.change().flags |= COLL_PLAN_LL128;
+  for (auto [count, slots] :
+       {std::pair(size_t(100), "packets"), std::pair(size_t(100003), "lines")})
+    onDevices(2, [&, count = count, slots = slots](int rank, coll_comm *comm) {
+      ASSERT_EQ(coll_use(comm, &plan.plan()), COLL_OK);
+      checkAllreduce(plan.plan(), rank, comm, count); // connects
+      std::vector<int32_t> in(count), out(count);
+      EXPECT_EQ(rank ? coll_allreduce(in.data(), out.data(), count, COLL_I32,
+                                      COLL_SUM, comm, nullptr)
+                     : allreduce(plan.plan(), comm, count),
+                COLL_MISMATCH);
+      expectContains(errorOf(comm).text, "messages: ");
+      expectContains(errorOf(comm).text, std::string(slots) + " on rank 0");
+      expectContains(errorOf(comm).text, "bulk slots on rank 1");
+    });
+  EXPECT_EQ(standinLeaks(1), 0);
+}
+
 TEST(CudaFault, ALateRankIsComparedByItsRecord) {
   HandPlan plan({ringAllreduce(2)});
   addDeviceKernels(plan);

@@ -46,6 +46,24 @@ TEST(Mismatch, OneRankOnSmallRings) {
       {"count 8", "count 100000"});
 }
 
+/// The same call, of which one rank's rules say that it goes in bulk slots.
+TEST(Mismatch, Slots) {
+  Variables variables(
+      std::map<std::string, std::string>{{"COLL_ALLREDUCE", "hand_ring:bulk"}});
+  HandPlan plan({ringAllreduce(3)});
+  expectMismatch(
+      [&](coll_comm *comm, bool isOdd) {
+        EXPECT_EQ(coll_use(comm, &plan.plan()), COLL_OK);
+        EXPECT_EQ(allreduce(plan.plan(), comm, 50), COLL_OK); // connects
+        int32_t in[50] = {}, out[50];
+        return isOdd ? coll_allreduce(in, out, 50, COLL_I32, COLL_SUM, comm,
+                                      nullptr)
+                     : allreduce(plan.plan(), comm, 50);
+      },
+      {"launch 2 differs between ranks", "messages: ", "bulk slots on rank 1",
+       "small slots on rank "});
+}
+
 TEST(Mismatch, Dtype) {
   HandPlan plan({ringAllreduce(3)});
   expectMismatch(
