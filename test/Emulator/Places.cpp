@@ -272,6 +272,15 @@ private:
 };
 } // namespace
 
+/// A vote of the block in which all say no.
+static bool isAgreed(const Value *vote) {
+  auto *call = dyn_cast<IntrinsicInst>(vote);
+  return call &&
+         call->getCalledFunction()->getName().contains(".barrier.cta.red.or") &&
+         match(call->getArgOperand(call->arg_size() - 1),
+               PatternMatch::m_Zero());
+}
+
 template <typename Iterator>
 bool BarrierWalk::walk(const BasicBlock &block, Iterator at, Iterator end) {
   const bool isAlone = isOfFirstThread(block, dominators);
@@ -286,7 +295,11 @@ bool BarrierWalk::walk(const BasicBlock &block, Iterator at, Iterator end) {
         store && store->isSimple() &&
         isOfSignals(store->getPointerOperand(), store->getDataLayout());
   }
-  if (isForward)
+  auto *branch = dyn_cast<BranchInst>(block.getTerminator());
+  if (isForward && branch && branch->isConditional() &&
+      isAgreed(branch->getCondition()))
+    list.push_back(branch->getSuccessor(1)); // nobody says yes
+  else if (isForward)
     append_range(list, successors(&block));
   else
     append_range(list, predecessors(&block));
