@@ -7,8 +7,7 @@
 //       wait for the blocks it waits for
 //       switch step.shape: call the shape's function; leave if it says so
 //       (several blocks: signal that the step is done)
-//   return the credits still owed; say that gets are done, wait for what peers
-//   still put here or get from here
+//   return credits still owed; say that gets are done; wait for peers' moves
 //
 //===----------------------------------------------------------------------===//
 

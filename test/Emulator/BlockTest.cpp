@@ -234,6 +234,26 @@ TEST(Block, WhatNobodyWillWriteIsADeadlock) {
                "  br i1 %go, label %end, label %poll\nend:\n",
                "deadlock", 2);
 }
+TEST(Block, WhatIsMappedMeanwhileIsLookedFor) {
+  alignas(256) static char memory[4096];
+  static int out[1];
+  for (bool isMapped : {false, true}) {
+    Options options;
+    Machine *self = nullptr;
+    options.onUnknown = [&] {
+      return isMapped && self->add(memory, sizeof memory, kHost);
+    };
+    Machine machine(1, options);
+    self = &machine;
+    std::string error;
+    Module *module = machine.load(kernels({"  store i32 7, ptr %x\n"}), error);
+    ASSERT_NE(module, nullptr) << error;
+    void *x = memory, *y = out, *params[] = {&x, &y};
+    EXPECT_NE(machine.launch(0, 1, module, "k0", {1}, {1}, params, 0, error),
+              0u);
+    EXPECT_EQ(machine.run() == RunResult::Finished, isMapped);
+  }
+}
 TEST(Block, AccessesStayInTheirAllocations) {
   expectReport("  %p = getelementptr i8, ptr %x, i64 4094\n"
                "  %v = load i32, ptr %p, align 1\n",

@@ -294,6 +294,8 @@ void MachineState::noteHost(uintptr_t address, size_t bytes, bool isWrite,
 Region *MachineState::resolve(uintptr_t &address, size_t bytes, bool isWrite,
                               uint32_t site) {
   Region *region = memory.find(address, bytes);
+  if (!region && options.onUnknown && options.onUnknown())
+    region = memory.find(address, bytes);
   for (int depth = 0; region && region->kind == Region::Alias && depth < 4;
        ++depth) {
     address = region->target + (address - region->base);

@@ -75,6 +75,8 @@ struct Options {
   /// Called instead of reporting a deadlock: other processes may write. False:
   /// give up (a deadlock is reported).
   std::function<bool()> onIdle;
+  /// Before an address in no memory is reported. True: it is mapped now.
+  std::function<bool()> onUnknown;
   /// What the host does meanwhile: called between threads, the next time after
   /// so many steps as it returns (0: never again). It may call hostStores and
   /// hostLoads.
@@ -94,8 +96,7 @@ enum Mark : uint8_t {
   kOverruled = 8 // a vote, by other threads
 };
 
-/// Addresses below are of this process. kHost as a device: memory that all
-/// devices and the host see.
+/// As a device: memory that all see. Addresses below are of this process.
 constexpr int kHost = -1;
 
 enum class RunResult { Finished, Failed }; // Failed: reports() says why

@@ -44,9 +44,10 @@ public:
 
 private:
   std::unique_ptr<Runner> take();
-  void learn(Runner &runner);
-  void learnMulticast(Runner &runner, DevicePtr address,
-                      const Physical &object);
+  static void forget(Runner &runner);
+  static void learn(Runner &runner);
+  static void learnMulticast(Runner &runner, DevicePtr address,
+                             const Physical &object);
 
   std::string code;
   std::mutex mutex;
@@ -89,7 +90,12 @@ std::unique_ptr<Runner> Emulated::take() {
     }
   }
   auto runner = std::make_unique<Runner>();
-  runner->machine = std::make_unique<emu::Machine>(1, options());
+  emu::Options made = options();
+  made.onUnknown = [own = runner.get()] {
+    learn(*own);
+    return true;
+  };
+  runner->machine = std::make_unique<emu::Machine>(1, std::move(made));
   std::string error;
   runner->module = runner->machine->load(code, error);
   if (!runner->module) {
@@ -153,11 +159,15 @@ void Emulated::learnMulticast(Runner &runner, DevicePtr address,
   }
 }
 
-/// All memory that a device can reach now.
-void Emulated::learn(Runner &runner) {
+void Emulated::forget(Runner &runner) {
   for (void *address : runner.known)
     runner.machine->remove(address);
   runner.known.clear();
+}
+
+/// All memory that a device can reach now and that is not known yet: peers'
+/// windows come while a launch runs.
+void Emulated::learn(Runner &runner) {
   auto add = [&](uint64_t address, size_t bytes, int device) {
     void *memory = reinterpret_cast<void *>(uintptr_t(address));
     if (runner.machine->add(memory, bytes, device))
@@ -181,6 +191,7 @@ bool Emulated::run(const void *kernel, LaunchShape shape,
   std::unique_ptr<Runner> runner = take();
   if (!runner)
     return false;
+  forget(*runner);
   learn(*runner);
   const uint64_t multimemsBefore = runner->machine->multicasts(),
                  linesBefore = runner->machine->lines();
