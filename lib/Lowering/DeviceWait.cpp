@@ -26,12 +26,12 @@ namespace coll::lowering {
 using namespace mlir;
 using Ordering = LLVM::AtomicOrdering;
 
-static Value reportOf(Builder &b, Value inst, Value block) {
+Value reportOf(Builder &b, Value inst, Value block) {
   return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
               b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
 }
 
-static void show(Builder &b, Value report, uint64_t offset, Value value) {
+void show(Builder &b, Value report, uint64_t offset, Value value) {
   b.setField(value, report, offset, Ordering::monotonic);
 }
 

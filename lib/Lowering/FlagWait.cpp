@@ -29,15 +29,6 @@ namespace coll::lowering {
 using namespace mlir;
 using Ordering = LLVM::AtomicOrdering;
 
-static Value reportOf(Builder &b, Value inst, Value block) {
-  return b.at(b.pointerField(inst, offsetof(coll_inst, blocks)),
-              b.mul(b.zext(block, b.i64()), b.cst(sizeof(coll_block))));
-}
-
-static void show(Builder &b, Value report, uint64_t offset, Value value) {
-  b.setField(value, report, offset, Ordering::monotonic);
-}
-
 /// What the cell of shared memory held; 0: now it holds `value`.
 static Value compareExchange(Builder &b, unsigned cell, Value value) {
   auto exchange = LLVM::AtomicCmpXchgOp::create(
@@ -261,6 +252,29 @@ void WaitBuilder::build() {
 
 void Primitives::buildFlagWait(ModuleOp module, Protocol protocol) {
   WaitBuilder(module, *this, protocol == Protocol::Lines).build();
+}
+
+void Primitives::waitForToken(Builder &b, Value word,
+                              llvm::function_ref<Value(Value)> flagOf,
+                              Value want, Value tag, Value position) {
+  auto arguments = tokenWait.getArguments();
+  Value inst = arguments[0], block = arguments[1], progress = arguments[4];
+  Block *poll = b.newBlock(), *slow = b.newBlock(), *leave = b.newBlock(),
+        *done = b.newBlock();
+  b.branch(poll);
+  b.startBlock(poll);
+  Value found = b.field(b.i64(), word, 0, Ordering::acquire);
+  b.branchIf(b.eq(flagOf(found), want), done, slow);
+  b.startBlock(slow);
+  Value later = func::CallOp::create(
+                    b, flagWait, ValueRange{inst, block, word, tag, position})
+                    .getResult(0);
+  b.branchIf(b.eq(flagOf(later), want), poll, leave);
+  b.startBlock(leave);
+  func::CallOp::create(b, tellWhy, ValueRange{inst, block, progress});
+  func::ReturnOp::create(b, ValueRange{b.cst(1, b.i32())});
+  b.startBlock(done);
+  func::ReturnOp::create(b, ValueRange{b.cst(0, b.i32())});
 }
 
 } // namespace coll::lowering

@@ -89,24 +89,7 @@ void LineBuilder::tokenWait() {
   Value at = b.or_(arguments[4], b.and_(tag, b.cst(0xffff)));
   Value word = LLVM::AddrSpaceCastOp::create(
       b, globalPointer(b), b.at(arguments[2], uint64_t(COLL_LINE_PAYLOAD)));
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *leave = b.newBlock(),
-        *done = b.newBlock();
-  b.branch(poll);
-  b.startBlock(poll);
-  Value have = b.field(b.i64(), word, 0, Ordering::acquire);
-  b.branchIf(b.eq(have, want), done, slow);
-  b.startBlock(slow);
-  Value later =
-      func::CallOp::create(
-          b, p.flagWait, ValueRange{arguments[0], arguments[1], word, want, at})
-          .getResult(0);
-  b.branchIf(b.eq(later, want), poll, leave);
-  b.startBlock(leave);
-  func::CallOp::create(b, p.tellWhy,
-                       ValueRange{arguments[0], arguments[1], arguments[4]});
-  func::ReturnOp::create(b, ValueRange{b.cst(1, i32)});
-  b.startBlock(done);
-  func::ReturnOp::create(b, ValueRange{b.cst(0, i32)});
+  p.waitForToken(b, word, [](Value flag) { return flag; }, want, want, at);
 }
 
 void LineBuilder::tokenSend() {

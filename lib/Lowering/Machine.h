@@ -166,6 +166,9 @@ Value emitLineLoops(Builder &b, const StepShape &shape, const Variant &variant,
                     const TileOperands &operands, unsigned threads);
 /// Pointers to what devices share with each other and with hosts.
 mlir::Type globalPointer(Builder &b);
+/// The block's coll_block, and a relaxed store to it (DeviceWait.cpp).
+Value reportOf(Builder &b, Value inst, Value block);
+void show(Builder &b, Value report, uint64_t offset, Value value);
 /// A cell of the block's shared memory.
 Value sharedCell(Builder &b, unsigned number);
 

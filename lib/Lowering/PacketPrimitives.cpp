@@ -124,25 +124,9 @@ void PacketBuilder::tokenWait() {
   auto arguments = p.tokenWait.getArguments();
   Value want = wanted(arguments[3]);
   Value word = LLVM::AddrSpaceCastOp::create(b, globalPointer(b), arguments[2]);
-  Block *poll = b.newBlock(), *slow = b.newBlock(), *leave = b.newBlock(),
-        *done = b.newBlock();
-  b.branch(poll);
-  b.startBlock(poll);
-  Value packet = b.field(i64, word, 0, Ordering::acquire);
-  b.branchIf(b.eq(flag(packet), want), done, slow);
-  b.startBlock(slow);
-  Value later =
-      func::CallOp::create(b, p.flagWait,
-                           ValueRange{arguments[0], arguments[1], word,
-                                      arguments[3], arguments[4]})
-          .getResult(0);
-  b.branchIf(b.eq(flag(later), want), poll, leave);
-  b.startBlock(leave);
-  func::CallOp::create(b, p.tellWhy,
-                       ValueRange{arguments[0], arguments[1], arguments[4]});
-  func::ReturnOp::create(b, ValueRange{b.cst(1, i32)});
-  b.startBlock(done);
-  func::ReturnOp::create(b, ValueRange{b.cst(0, i32)});
+  p.waitForToken(
+      b, word, [this](Value packet) { return flag(packet); }, want,
+      arguments[3], arguments[4]);
 }
 
 void PacketBuilder::tokenSend() {

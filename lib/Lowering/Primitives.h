@@ -141,6 +141,12 @@ struct Primitives {
   Primitives forLines(mlir::ModuleOp module, const Machine &machine,
                       const Primitives &packets) const;
 
+  /// The body of tokenWait, from where it knows the word, `flagOf` which is to
+  /// be `want`, and flagWait's last two arguments; acquires.
+  void waitForToken(Builder &b, Value word,
+                    llvm::function_ref<Value(Value)> flagOf, Value want,
+                    Value tag, Value position);
+
 private:
   void buildDirect(mlir::ModuleOp module, bool hasMultimem);
   void buildPackets(mlir::ModuleOp module, const Machine &machine);
