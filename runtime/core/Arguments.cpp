@@ -12,10 +12,10 @@ namespace coll {
 Arguments::Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
                      const coll_class &cls, std::span<const uint32_t> words,
                      std::span<const uint32_t> maxStepChunks,
-                     const RingSizes &rings, StreamRules streams)
+                     const RingSizes &rings, LaunchRules rules)
     : plan(plan), ranks(ranks), cls(cls), words(words),
-      maxStepChunks(maxStepChunks), rings(rings), streams(streams),
-      isByKernel(streams.byKernel) {
+      maxStepChunks(maxStepChunks), rings(rings), rules(rules),
+      isByKernel(rules.byKernel) {
   uint32_t indexOfKind[COLL_BUF_SCALAR + 1] = {};
   uint32_t firstPart = 0;
   for (uint32_t b = 0; b != plan.nbufs; ++b) {
@@ -79,7 +79,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 31;
 }
 
-uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules) {
+uint64_t digestOf(const coll_plan_ranks &ranks, const LaunchRules &rules) {
   uint64_t protocols = (rules.hasPackets ? uint64_t(COLL_PROTOCOL_LL) : 0) |
                        (rules.hasLines ? uint64_t(COLL_PROTOCOL_LL128) : 0);
   return protocols ? mix(ranks.digest, protocols) : ranks.digest;
@@ -88,7 +88,7 @@ uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules) {
 /// The protocol: ranks of which one looks for a message in a slot that another
 /// does not fill would wait for each other.
 void Arguments::sign(const coll_call &call) {
-  uint64_t hash = mix(plan.contract_hash, digestOf(ranks, streams));
+  uint64_t hash = mix(plan.contract_hash, digestOf(ranks, rules));
   hash = mix(hash, uint64_t(protocol()) << 48 | uint64_t(call.dtype) << 32 |
                        (plan.reduces ? uint32_t(call.op) : uint32_t(COLL_ANY)));
   for (uint32_t p = 0; p != plan.nlaunch; ++p)
@@ -216,7 +216,7 @@ Status Arguments::fillBuffers(const coll_call &call) {
   for (size_t b = 0; b != buffers.size(); ++b)
     if (!isInPlace() || buffers[b].kind == COLL_BUF_OUT)
       touched += bytesOf(b);
-  if (!(head->flags & COLL_ARGS_SMALL) && touched > streams.outBytes)
+  if (!(head->flags & COLL_ARGS_SMALL) && touched > rules.outBytes)
     head->flags |= COLL_ARGS_STREAM_OUT;
   return overlap || mayOverlapItself ? checkOverlaps() : Status::ok();
 }

@@ -37,11 +37,11 @@ struct CallBuffer {
   std::vector<uint64_t> packed;      ///< where parts start, if not uniform
 };
 
-/// How slots are used.  When kernels store past the caches is each rank's own
-/// affair.
-struct StreamRules {
-  bool isOn = false;       ///< into bulk slots, always
-  uint64_t outBytes = 0;   ///< into buffers, when a launch touches more of them
+/// How launches run.  When kernels store past the caches, and what is offered
+/// to peers, is each rank's own affair.
+struct LaunchRules {
+  bool streams = false;    ///< kernels store past the caches into bulk slots
+  uint64_t outBytes = 0;   ///< so into buffers, when a launch touches more
   bool hasSmall = true;    ///< kernels know the small rings
   bool hasPackets = false; ///< the small slots are packets
   bool hasLines = false;   ///< bulk messages may be lines
@@ -54,7 +54,7 @@ struct StreamRules {
 /// Of a plan and of the kernels that its launches choose from: ranks of which
 /// one has code for packets or lines, and another has not, would wait for each
 /// other.
-uint64_t digestOf(const coll_plan_ranks &ranks, const StreamRules &rules);
+uint64_t digestOf(const coll_plan_ranks &ranks, const LaunchRules &rules);
 
 class Arguments {
 public:
@@ -62,7 +62,7 @@ public:
   Arguments(const coll_plan &plan, const coll_plan_ranks &ranks,
             const coll_class &cls, std::span<const uint32_t> words,
             std::span<const uint32_t> maxStepChunks, const RingSizes &rings,
-            StreamRules streams);
+            LaunchRules rules);
 
   /// From now on buffers that lie in this rank's windows are marked as such.
   void useWindows(const UserMemory &memory) { windows = &memory; }
@@ -100,7 +100,7 @@ public:
   uint32_t protocol() const {
     return head->flags & COLL_ARGS_LINES      ? COLL_PROTOCOL_LL128
            : !(head->flags & COLL_ARGS_SMALL) ? COLL_PROTOCOL_SIMPLE
-           : streams.hasPackets               ? COLL_PROTOCOL_LL
+           : rules.hasPackets                 ? COLL_PROTOCOL_LL
                                               : COLL_PROTOCOL_SMALL;
   }
 
@@ -127,10 +127,10 @@ private:
   Status fillSizes(const coll_call &call);
   bool isBelowEnd() const;
   bool isForPackets() const {
-    return streams.hasPackets && plan.flags & COLL_PLAN_LL && isBelowEnd();
+    return rules.hasPackets && plan.flags & COLL_PLAN_LL && isBelowEnd();
   }
   bool isForLines() const {
-    return streams.hasLines && plan.flags & COLL_PLAN_LL128 && isBelowEnd();
+    return rules.hasLines && plan.flags & COLL_PLAN_LL128 && isBelowEnd();
   }
   void cutIntoRounds(uint32_t dtype);
   void setTurns(uint64_t payload);
@@ -166,7 +166,7 @@ private:
   std::span<const uint32_t> words;
   std::span<const uint32_t> maxStepChunks;
   const RingSizes &rings;
-  const StreamRules streams;
+  const LaunchRules rules;
 
   struct alignas(64) Line {
     std::byte bytes[64];

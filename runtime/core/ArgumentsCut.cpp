@@ -80,11 +80,11 @@ uint32_t Arguments::bulkSlice(uint64_t message, uint64_t unitBytes) const {
   // blocks are units of other sizes.
   constexpr uint32_t whole =
       COLL_PLAN_VCOUNTS | COLL_PLAN_ROWS | COLL_PLAN_BLOCKS;
-  if (streams.pieceBytes == 0 || plan.flags & whole)
+  if (rules.pieceBytes == 0 || plan.flags & whole)
     return slot;
   uint64_t piece = ceilDiv(ceilDiv(message, pieces), multiple) * multiple;
   return uint32_t(std::min<uint64_t>(
-      slot, std::max<uint64_t>(piece, streams.pieceBytes / unitBytes)));
+      slot, std::max<uint64_t>(piece, rules.pieceBytes / unitBytes)));
 }
 
 /// At how many quarters of a slot a payload of this launch may begin: 2^turns.
@@ -135,7 +135,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
   bool fitsOne =
       maxMessage <= smallUnits && rings.smallSlots >= verified.smallSlots;
   bool fitsSeveral = rings.smallSlots >= verified.slots && isForPackets();
-  bool isSmall = !isBulk && streams.hasSmall && smallUnits != 0 &&
+  bool isSmall = !isBulk && rules.hasSmall && smallUnits != 0 &&
                  !(plan.flags & COLL_PLAN_VCOUNTS) && (fitsOne || fitsSeveral);
   head->slice_units = isSmall ? smallUnits : bulkSlice(maxMessage, unitBytes);
   if (plan.flags & COLL_PLAN_BLOCKS)
@@ -153,7 +153,7 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     head->flags |= COLL_ARGS_SMALL;
   else if (!isBulk && isForLines()) // cut as bulk messages are
     head->flags |= COLL_ARGS_LINES;
-  else if (streams.isOn)
+  else if (rules.streams)
     head->flags |= COLL_ARGS_STREAM_SLOTS;
 }
 

@@ -15,7 +15,7 @@
 //   COLL_NT            0 | 1 | auto: stores past the caches (default: as
 //                      rank 0 measures)
 //   COLL_CMA           0 | 1 | auto: memory of other processes by the kernel
-//                      (default: as rank 0 measures)
+//                      (default: as rank 0 measures, and launches show)
 //   COLL_LL128         0 | 1 | auto: messages of lines between devices
 //                      (default: by chip and links); any rank's 0 holds for all
 //   COLL_TRANSPORT     shm

@@ -38,18 +38,18 @@ static uint32_t pieceBytes(const Communicator &comm) {
 
 Lane::Lane(Communicator &comm, uint32_t isa)
     : communicator(comm), hostIsa(isa),
-      streams{.isOn = comm.streams(),
-              .outBytes = comm.environment().nonTemporal.value_or(true)
-                              ? streamOutBytes(comm.hostRanks())
-                              : UINT64_MAX,
-              .pieceBytes = pieceBytes(comm)},
+      rules{.streams = comm.streams(),
+            .outBytes = comm.environment().nonTemporal.value_or(true)
+                            ? streamOutBytes(comm.hostRanks())
+                            : UINT64_MAX,
+            .pieceBytes = pieceBytes(comm)},
       links(comm), countMemory(2 * size_t(comm.size()) - 1) {}
 
 /// What ranks reach of one another is known when lanes have been made.
-StreamRules Lane::streamRules() const {
-  StreamRules rules = streams;
-  rules.byKernel = communicator.offersProcess();
-  return rules;
+LaunchRules Lane::launchRules() const {
+  LaunchRules own = rules;
+  own.byKernel = communicator.offersProcess();
+  return own;
 }
 
 uint32_t Lane::spinLimit(uint64_t totalBlocks) const {
@@ -334,15 +334,15 @@ static void runBlock(void *context, uint32_t block) {
 }
 
 WayRules Lane::wayRules(const coll_plan &plan) const {
-  WayRules rules = {.first = {streams.isOn, communicator.offersProcess()}};
+  WayRules ways = {.first = {rules.streams, communicator.offersProcess()}};
   if (deviceLane || communicator.size() == 1)
-    return rules;
+    return ways;
 #if defined(__x86_64__) // no other kernels have such stores
-  rules.triesStreams = !communicator.environment().nonTemporal;
+  ways.triesStreams = !communicator.environment().nonTemporal;
 #endif
   if (communicator.triesProcess() && !plan.reduces)
-    rules.leastByKernel = communicator.memory().leastInProcess();
-  return rules;
+    ways.leastByKernel = communicator.memory().leastInProcess();
+  return ways;
 }
 
 Status Lane::run(Member &member, coll_kernel_fn kernel) {

@@ -59,7 +59,7 @@ public:
   //===-- For plans being loaded --------------------------------------------//
   Communicator &comm() { return communicator; }
   uint32_t isa() const { return hostIsa; }
-  StreamRules streamRules() const;
+  LaunchRules launchRules() const;
   /// What launches of a plan find out about how they are best run.
   WayRules wayRules(const coll_plan &plan) const;
   Scratch &scratch() { return memory; }
@@ -120,7 +120,7 @@ private:
 
   Communicator &communicator;
   uint32_t hostIsa;
-  const StreamRules streams;
+  const LaunchRules rules;
   std::array<Spinning, kMaxBlocks> spinning;
   std::atomic<uintptr_t> occupied{0};     ///< by the call with this mark
   std::unique_ptr<DeviceLane> deviceLane; ///< outlives all that lies on it

@@ -203,7 +203,7 @@ Status Member::create(Lane &lane, const LanePlan &plan, uint32_t member,
                          "plan '%s' has %u blocks, and a lane runs %u at most",
                          plan.plan().name, made->numBlocks, kMaxBlocks);
   made->listChannels();
-  const StreamRules rules = plan.rulesOf(lane);
+  const LaunchRules rules = plan.rulesOf(lane);
   made->fillRecord(launch);
   made->launchRecord.planDigest = digestOf(ranks, rules);
   made->ends.resize(made->channelIds.size());
@@ -253,11 +253,11 @@ Member::Member(const LanePlan &owner, const coll_class &cls, Lane &lane)
 /// packets and nothing else: another kernel's payload could be taken for flags.
 /// Launches have none if there is a dtype and op without a kernel for them; so
 /// with lines.
-StreamRules LanePlan::rulesOf(Lane &lane) const {
-  StreamRules rules = lane.streamRules();
+LaunchRules LanePlan::rulesOf(Lane &lane) const {
+  LaunchRules rules = lane.launchRules();
   if (!onDevice)
     return rules;
-  rules.isOn = false;
+  rules.streams = false;
   rules.pieceBytes = 0;
   rules.hasLines = lane.device()->hasLines();
   for (const coll_device_kernel &kernel :

@@ -121,7 +121,7 @@ public:
   /// Finds or makes the member for these launch values.
   Status member(Lane &lane, const int *launch, Member *&result);
 
-  StreamRules rulesOf(Lane &lane) const;
+  LaunchRules rulesOf(Lane &lane) const;
 
 private:
   LanePlan(const coll_plan &source, const coll_plan_ranks &table, bool onDevice)

@@ -76,7 +76,7 @@ std::string PlanLayout::buildRank(uint32_t number) {
   const coll_class &cls = *rank.cls;
   rank.words.assign(cls.words, cls.words + cls.nwords);
   relocate(cls, *table, int(number), root, rank.words);
-  StreamRules rules;
+  LaunchRules rules;
   rules.hasSmall = !isDevice || chooseDeviceKernels(call).packets;
   if (call.isLines) // whatever their length
     rules.hasSmall = false;

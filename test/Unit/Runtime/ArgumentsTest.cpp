@@ -24,7 +24,7 @@ class Fixture {
 public:
   explicit Fixture(Schedule schedule, int rank = 0,
                    RingSizes rings = {.smallBytes = 2 << 10},
-                   StreamRules streams = {})
+                   LaunchRules streams = {})
       : plan({schedule}), rings(rings) {
     const coll_plan_ranks &ranks = plan.plan().ranks[0];
     const coll_class &cls = classOf(ranks, 0, rank, 0);
@@ -61,7 +61,7 @@ TEST(Arguments, StoresPastTheCachesAreForLargeLaunches) {
   constexpr uint32_t any = COLL_ARGS_STREAM_SLOTS | COLL_ARGS_STREAM_OUT;
   constexpr size_t small = 4, medium = 10'000, large = 200'000;
   struct {
-    StreamRules rules;
+    LaunchRules rules;
     size_t count;
     uint32_t flags;
   } cases[] = {
@@ -202,7 +202,7 @@ TEST(Arguments, SmallRingsWhenEveryMessageFitsASlot) {
 /// `protocol ll` on a device: small slots for calls below the end of `sizes`,
 /// in as many slices as the program was verified with.
 TEST(Arguments, PacketsTakeSeveralSlots) {
-  StreamRules device, host;
+  LaunchRules device, host;
   device.hasPackets = true;
   Schedule ring = ringAllreduce(4, 1, 8192); // two slots a round
   ring.sizesHigh = 64 << 10;
@@ -231,7 +231,7 @@ TEST(Arguments, PacketsTakeSeveralSlots) {
 
 /// `protocol ll128` on a device: packets, lines, slots, by size.
 TEST(Arguments, LinesAreBetweenPacketsAndSlots) {
-  StreamRules device, without;
+  LaunchRules device, without;
   device.hasPackets = device.hasLines = without.hasPackets = true;
   Schedule ring = ringAllreduce(4, 1, 8192);
   ring.sizesHigh = 64 << 10;
@@ -266,11 +266,11 @@ TEST(Arguments, LinesAreBetweenPacketsAndSlots) {
 /// Ranks whose objects have other kernels of one plan would wait for each
 /// other.
 TEST(Arguments, SignaturesTellWhichKernelsThereAre) {
-  StreamRules slots, packets, lines;
+  LaunchRules slots, packets, lines;
   packets.hasPackets = lines.hasPackets = lines.hasLines = true;
   std::set<uint32_t> signatures;
   std::set<uint64_t> digests;
-  for (const StreamRules &rules : {slots, packets, lines, lines}) {
+  for (const LaunchRules &rules : {slots, packets, lines, lines}) {
     Fixture f(ringAllreduce(4), 0, {}, rules);
     ASSERT_TRUE(f.fill(ringCall(100)).isOk());
     signatures.insert(f.args().sig);
@@ -310,7 +310,7 @@ TEST(Arguments, RoundsShrinkWithSlots) {
 }
 
 TEST(Arguments, MessagesOfFewSlotsAreCutIntoPieces) {
-  constexpr StreamRules rules = {.pieceBytes = 16 << 10};
+  constexpr LaunchRules rules = {.pieceBytes = 16 << 10};
   const struct {
     size_t bytes; // of a message
     uint32_t slice;
