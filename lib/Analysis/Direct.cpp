@@ -442,6 +442,12 @@ SlotReasons Chooser::reasons() {
 }
 
 SlotReasons coll::whyInSlots(const ProgramSet &programs, uint32_t member) {
+  if (!programs.launchCounts.empty()) {
+    const auto [puts, gets, others] = countDirect(programs.members[member]);
+    SlotReasons all;
+    all.counted = puts + gets + others;
+    return all;
+  }
   ProgramSet copy = programs; // whose ports the chooser holds
   return Chooser(copy, member).reasons();
 }

@@ -113,8 +113,6 @@ ProgramReport coll::reportOn(const ProgramSet &programs, uint32_t m,
   if (!programs.launchCounts.empty()) {
     const auto [puts, gets, others] = report.direct;
     report.direct = {0, 0, puts + gets + others};
-    report.slots = {};
-    report.slots.counted = puts + gets + others;
   }
   if (member.inPlace.empty())
     return report;
@@ -189,6 +187,20 @@ static void printRanks(llvm::raw_ostream &os, const ProgramSet &programs,
     os << "no scratch\n";
 }
 
+std::string coll::slotReasonsText(const SlotReasons &slots) {
+  const std::pair<uint64_t, const char *> why[] = {
+      {slots.asked, "by staged or protocol simple"},
+      {slots.counted, "with counts of each rank"},
+      {slots.combined, "combined, converted or kept on the way"},
+      {slots.inPlace, "otherwise in place"},
+      {slots.ordering, "might meet another access"}};
+  std::string text;
+  for (auto [count, reason] : why)
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
+  return text;
+}
+
 /// Nothing, if there are no messages.
 static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
   const auto &[puts, gets, others] = report.direct;
@@ -196,19 +208,8 @@ static void printDirect(llvm::raw_ostream &os, const ProgramReport &report) {
     return;
   os << "  in registered memory: " << plural(puts, "message") << " put, "
      << gets << " got, " << others << " in slots";
-  const std::pair<uint64_t, const char *> why[] = {
-      {report.slots.asked, "by staged or protocol simple"},
-      {report.slots.counted, "with counts of each rank"},
-      {report.slots.combined, "combined, converted or kept on the way"},
-      {report.slots.inPlace, "otherwise in place"},
-      {report.slots.ordering, "might meet another access"}};
-  const char *before = " (";
-  for (auto [count, text] : why)
-    if (count > 0) {
-      os << before << count << " " << text;
-      before = ", ";
-    }
-  os << (before[0] == ',' ? ")" : "");
+  if (std::string why = slotReasonsText(report.slots); !why.empty())
+    os << " (" << why << ")";
   if (report.slots.declined > 0)
     os << "; in place " << report.slots.declined
        << " more in slots: a rank would overwrite what is still read";

@@ -53,6 +53,9 @@ ProgramReport reportOn(const ProgramSet &programs, uint32_t member,
 std::string printReport(const ProgramSet &programs,
                         const ProgramReport &report);
 
+/// "12 with counts of each rank, 3 ...": why messages do not go direct.
+std::string slotReasonsText(const SlotReasons &slots);
+
 /// "0, 2 .. 5, 9": for lists of ranks in messages.
 std::string foldRanks(const std::vector<Rank> &ranks);
 

@@ -3,6 +3,7 @@
 
 #include "lib/Driver/Plans.h"
 #include "lib/Analysis/RankClassCheck.h"
+#include "lib/Driver/Replaced.h"
 #include "lib/Lowering/Machine.h"
 #include "lib/Lowering/StepShape.h"
 #include "lib/Support/Slugs.h"
@@ -27,82 +28,6 @@ std::vector<RankDims> coll::rankSpacesOf(Session &session, const Bytecode &code,
              "': " + llvm::toString(spaces.takeError()))
       .emit();
   return {};
-}
-
-/// Some message that was asked to go direct cannot.
-static bool isDirectInSlots(llvm::ArrayRef<Instance> instances) {
-  for (const Instance &instance : instances) {
-    if (!instance.scheduled)
-      return true;
-    for (const ProgramMember &member : instance.scheduled->programs.members)
-      for (const RankProgram &program : member.outOfPlace)
-        for (const Port &port : program.ports)
-          if (port.wish == Port::Directly && port.direct == Port::None)
-            return true;
-  }
-  return false;
-}
-
-/// Warns of directives that hosts, or devices so far, replace.
-static void warnOfReplaced(Session &session, const Bytecode &code,
-                           llvm::ArrayRef<Instance> instances,
-                           const InstanceOptions &options) {
-  const bool isForDevices = options.isForDevices;
-  std::set<std::string> asked;
-  // A device's launch has packets in all of its messages, or in none; so with
-  // lines.
-  auto isDone = [&](const std::string &protocol) {
-    return protocol == "ll" ||
-           (protocol == "ll128" && llvm::all_of(instances, [](auto &instance) {
-              return instance.scheduled &&
-                     lowering::fitsLines(instance.scheduled->programs);
-            }));
-  };
-  auto ask = [&](const auto &mapping, bool isForAll) {
-    if (!isForDevices || !isForAll || !isDone(mapping.protocol))
-      asked.insert(mapping.protocol);
-    if (mapping.threads > (isForDevices ? lowering::kMostDeviceThreads : 0))
-      asked.insert("threads");
-  };
-  for (const Instance &instance : instances)
-    for (const ChunkGraph &graph : instance.members) {
-      ask(graph.map, graph.launchCounts.empty());
-      for (const Mapping &mapping : graph.mappings) {
-        ask(mapping, false);
-        if (mapping.store)
-          asked.insert("store");
-      }
-    }
-  std::string text;
-  auto add = [&](llvm::StringRef name, llvm::StringRef instead) {
-    if (asked.count(name.str()))
-      text += ((text.empty() ? "" : ", ") + name + " by " + instead).str();
-  };
-  llvm::StringRef small =
-      isForDevices ? "packets where all messages are small" : "the small slots";
-  add("ll", small);
-  add("ll128", small);
-  bool isMultimem =
-      isForDevices && options.hasMultimem &&
-      llvm::any_of(instances, [](const Instance &instance) {
-        return instance.scheduled &&
-               lowering::hasMultimemSteps(instance.scheduled->programs);
-      });
-  if (!isMultimem)
-    add("multimem", "loads and sends to each rank");
-  if (isDirectInSlots(instances))
-    add("direct", "slots");
-  add("threads", isForDevices ? std::to_string(lowering::kMostDeviceThreads) +
-                                    ", so that registers suffice"
-                              : "one thread for each block");
-  add("store", "storing tmps where steps need it");
-  if (!text.empty())
-    session.diags
-        .warning(Slug::DirectiveReplaced, rangeOf(code),
-                 (isForDevices ? "on a device" : "on a host") +
-                     std::string(", directives of '") + code.schedule +
-                     "' are replaced: " + text)
-        .emit();
 }
 
 /// A directive is never ignored in silence.
@@ -184,7 +109,14 @@ bool coll::compileSchedule(Session &session, const Bytecode &code,
   warnOfExcluded(session, code, specs, excluded, condition, counts.empty());
   if (result.instances.empty())
     return true;
-  warnOfReplaced(session, code, result.instances, options);
+  if (std::string text = replacedDirectives(result.instances, options);
+      !text.empty())
+    session.diags
+        .warning(Slug::DirectiveReplaced, rangeOf(code),
+                 (options.isForDevices ? "on a device" : "on a host") +
+                     std::string(", directives of '") + code.schedule +
+                     "' are replaced: " + text)
+        .emit();
   warnOfShorterRounds(session, code, result.instances);
   return true;
 }

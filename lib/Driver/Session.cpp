@@ -249,10 +249,10 @@ bool Session::elaborateMembers(const Bytecode &code, Instance &instance,
 
 /// What goes to one place of all is put only where every kernel may store it at
 /// once: a host's would do so rank by rank.
-void InstanceOptions::setTargets(bool hasHost, unsigned oldestChip) {
-  isForDevices = !hasHost;
-  hasMultimem = oldestChip >= lowering::kMultimemChip;
-  schedule.mayMulticast = isForDevices && hasMultimem;
+void InstanceOptions::setTargets(bool hasHost, unsigned chip) {
+  isForDevices = !hasHost || chip;
+  oldestChip = chip;
+  schedule.mayMulticast = !hasHost && chip >= lowering::kMultimemChip;
 }
 
 Instance Session::instantiate(const Bytecode &code, const RankDims &dims,

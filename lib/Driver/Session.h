@@ -16,6 +16,7 @@
 #include "lib/Analysis/Report.h"
 #include "lib/Analysis/Schedule.h"
 #include "lib/Frontend/Sema.h"
+#include "lib/Lowering/Formats.h"
 #include "lib/Support/Slugs.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -58,13 +59,14 @@ struct InstanceOptions {
   Limits limits; ///< of the execution
   /// Look for the change that makes a wrong schedule right.
   bool mayRepair = true;
-  /// No kernels for hosts are made: what is said of directives is of devices.
+  /// Kernels for devices are made: what is said of directives is of these.
   bool isForDevices = false;
-  /// The oldest of these devices has multimem instructions.
-  bool hasMultimem = false;
-  /// Sets these by what kernels are made for; `oldestChip` is 0 for hosts
-  /// alone.
-  void setTargets(bool hasHost, unsigned oldestChip);
+  unsigned oldestChip = 0; ///< of these; 0: none, or not known
+  /// What kernels are made of; empty: not known.
+  std::vector<lowering::Format> dtypes;
+  std::vector<lowering::ReduceOp> ops;
+  /// Sets the former two by what kernels are made for.
+  void setTargets(bool hasHost, unsigned chip);
   /// Something else that is done to the programs before they are verified.
   std::function<void(ScheduleResult &)> afterSchedule = nullptr;
 };

@@ -40,7 +40,8 @@ static std::string whyFloat(const StepShape &shape,
 
 static FloatStep findFloatStep(const ProgramSet &programs) {
   FloatStep found;
-  anyStep(programs, [&](const Step &step, const StepShape &shape) {
+  anyStep(programs, [&](Rank, const RankProgram &, const Step &step,
+                        const StepShape &shape) {
     if (shape.needsFloat())
       found = {step.site, whyFloat(shape, programs.functions)};
     return shape.needsFloat();

@@ -10,12 +10,22 @@
 #ifndef COLL_LIB_LOWERING_MULTIMEM_H
 #define COLL_LIB_LOWERING_MULTIMEM_H
 
+#include "lib/Lowering/Formats.h"
+
 namespace coll::lowering {
 
 /// The oldest chip and version of PTX that have all of them.
 constexpr unsigned kMultimemChip = 90, kMultimemPtx = 82;
 /// Fewer ranks save nothing.
 constexpr unsigned kMultimemRanks = 3;
+
+/// The hardware adds; rounds once, from f32. avg divides what is f32 still.
+constexpr bool addsByMultimem(Format dtype, ReduceOp op) {
+  return dtype == Format::F32
+             ? op == ReduceOp::Sum || op == ReduceOp::Avg
+             : (dtype == Format::F16 || dtype == Format::BF16) &&
+                   op == ReduceOp::Sum;
+}
 
 constexpr const char kMultimemAddF32[] =
     "multimem.ld_reduce.weak.global.add.v4.f32 {$0, $1, $2, $3}, [$4];";

@@ -16,19 +16,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Lowering/Multimem.h"
 #include "lib/Lowering/StepEmitter.h"
 
 namespace coll::lowering {
 using namespace mlir;
 
-/// The hardware adds; rounds once, from f32. avg divides what is f32 still.
 bool StepEmitter::mayGather() const {
-  bool isSum = variant.op == ReduceOp::Sum ||
-               (variant.op == ReduceOp::Avg && variant.dtype == Format::F32);
-  bool isKnown = variant.dtype == Format::F32 || variant.dtype == Format::F16 ||
-                 variant.dtype == Format::BF16;
-  return machine.hasMultimem() && shape.gathers && !variant.move && isSum &&
-         isKnown && shape.type == ElemType::T;
+  return machine.hasMultimem() && shape.gathers && !variant.move &&
+         addsByMultimem(variant.dtype, variant.op) && shape.type == ElemType::T;
 }
 
 /// "Not known" in a cell until the first port; 0 if there is nothing to look

@@ -301,28 +301,26 @@ bool hasBlocks(const ShapeTable &shapes) {
 }
 
 bool anyStep(const ProgramSet &programs,
-             llvm::function_ref<bool(const Step &, const StepShape &)> is) {
+             llvm::function_ref<bool(Rank, const RankProgram &, const Step &,
+                                     const StepShape &)>
+                 is) {
   for (const ProgramMember &member : programs.members)
-    for (const RankProgram &program : member.outOfPlace)
+    for (auto [rank, program] : llvm::enumerate(member.outOfPlace))
       for (const BlockProgram &block : program.blocks)
         for (const Step &step : block.steps)
-          if (is(step, shapeOf(step, program.ports.data() + step.firstPort,
-                               programs.exprs[step.expr], member.buffers,
-                               programs.sizes[step.size].isToken(), &program,
-                               programs.numRanks())))
+          if (is(Rank(rank), program, step,
+                 shapeOf(step, program.ports.data() + step.firstPort,
+                         programs.exprs[step.expr], member.buffers,
+                         programs.sizes[step.size].isToken(), &program,
+                         programs.numRanks())))
             return true;
   return false;
 }
 
-bool hasMultimemSteps(const ProgramSet &programs) {
-  return anyStep(programs, [](const Step &, const StepShape &shape) {
-    return shape.gathers || shape.spreads;
-  });
-}
-
 bool fitsLines(const ProgramSet &programs) {
   return programs.launchCounts.empty() && !programs.map.byRow &&
-         !anyStep(programs, [](const Step &, const StepShape &shape) {
+         !anyStep(programs, [](Rank, const RankProgram &, const Step &,
+                               const StepShape &shape) {
            return shape.hasBlocks() ||
                   (shape.hasChannel() && !shape.fitsLines());
          });

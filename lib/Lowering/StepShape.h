@@ -95,9 +95,9 @@ StepShape shapeOf(const Step &step, const Port *ports, const ValueExpr &expr,
 /// Whether `is` holds of a step of the programs, asked in their order up to
 /// there.
 bool anyStep(const ProgramSet &programs,
-             llvm::function_ref<bool(const Step &, const StepShape &)> is);
-/// Some step of the programs is for multimem instructions.
-bool hasMultimemSteps(const ProgramSet &programs);
+             llvm::function_ref<bool(Rank, const RankProgram &, const Step &,
+                                     const StepShape &)>
+                 is);
 /// Whether all messages may be lines.
 bool fitsLines(const ProgramSet &programs);
 

@@ -11,6 +11,18 @@ namespace coll {
 /// Chips that code is made for, as 90 for sm_90, smallest first.
 llvm::ArrayRef<unsigned> knownChips();
 
+/// What a plan's device code for a chip has beside slots; a text says why it
+/// lacks something, and is empty where it does not.
+struct DeviceProtocols {
+  bool hasMessages = false;
+  std::string noPackets, noLines, noMultimem;
+  /// Multimem instructions load, store.
+  bool gathers = false, spreads = false;
+  /// `map` asks for them for a message for which there is none.
+  bool isMultimemMissed = false;
+};
+DeviceProtocols protocolsOn(const ProgramSet &programs, unsigned chip);
+
 /// A line on what device code for the chip has beside slots, and why it lacks
 /// the rest (DeviceReport.cpp).
 std::string reportOnDevice(const ProgramSet &programs, unsigned chip);

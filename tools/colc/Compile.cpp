@@ -49,6 +49,8 @@ static bool instantiateAll(Session &session, const Options &options,
                            std::vector<CompiledSchedule> &schedules) {
   InstanceOptions instanceOptions;
   instanceOptions.setTargets(options.host.hasHost, options.oldestChip());
+  instanceOptions.dtypes = options.host.dtypes;
+  instanceOptions.ops = options.host.ops;
   instanceOptions.defines = options.defines;
   for (const Bytecode &code : session.schedules()) {
     CompiledSchedule compiled;
