@@ -88,6 +88,15 @@ public:
   Value uge(Value a, Value b) {
     return cmp(mlir::arith::CmpIPredicate::uge, a, b);
   }
+  /// Whether any, none of these bits are set.
+  Value hasAny(Value word, uint64_t bits) {
+    Value found = and_(word, cst(bits, word.getType()));
+    return ne(found, cst(0, word.getType()));
+  }
+  Value hasNone(Value word, uint64_t bits) {
+    Value found = and_(word, cst(bits, word.getType()));
+    return eq(found, cst(0, word.getType()));
+  }
   Value select(Value c, Value a, Value b) {
     return mlir::arith::SelectOp::create(*this, c, a, b);
   }

@@ -62,9 +62,7 @@ private:
                               bytesOf(formatOf(ElemType::T))));
   }
   unsigned tilesInFlight() const;
-  Value hasNo(uint64_t bits) {
-    return b.eq(b.and_(operands.pointerBits, b.cst(bits)), b.cst(0));
-  }
+  Value hasNo(uint64_t bits) { return b.hasNone(operands.pointerBits, bits); }
   unsigned threads;
   bool isMulticast = false; // in the loop being emitted
 };

@@ -213,8 +213,7 @@ void KernelEmitter::forDirectEnds(
   Value count = word(before, 0);
   if (protocol == Protocol::Any) {
     Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-    Value isSmall =
-        b.ne(b.and_(flags, b.cst(COLL_ARGS_SMALL, b.i32())), b.cst(0, b.i32()));
+    Value isSmall = b.hasAny(flags, COLL_ARGS_SMALL);
     count = b.select(isSmall, b.cst(0), count);
   }
   Block *head = b.newBlock({b.i64()}), *body = b.newBlock(),

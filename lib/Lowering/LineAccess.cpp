@@ -43,7 +43,7 @@ Value LineTileEmitter::byParts(Value address, Value rest, Type result,
   if (!variant.move)
     return code(llvm::Log2_32(elementBytes()));
   Value low = b.or_(LLVM::PtrToIntOp::create(b, b.i64(), address), rest);
-  Value isWords = b.eq(b.and_(low, b.cst(3)), b.cst(0));
+  Value isWords = b.hasNone(low, 3);
   auto ifOp = result ? scf::IfOp::create(b, TypeRange{result}, isWords, true)
                      : scf::IfOp::create(b, TypeRange{}, isWords, true);
   OpBuilder::InsertionGuard guard(b);

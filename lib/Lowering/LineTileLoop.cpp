@@ -259,8 +259,7 @@ Value LineTileEmitter::emit() {
       b.and_(b.udiv(thread, b.cst(kLanesOfLine)), b.cst(kPairsOfWarp - 1));
   sig16 = b.and_(b.zext(operands.sig, b.i64()), b.cst(0xffff));
   bytes = b.mul(operands.elements, b.cst(elementBytes()));
-  isAligned =
-      b.eq(b.and_(operands.pointerBits, b.cst(kUnitBytes - 1)), b.cst(0));
+  isAligned = b.hasNone(operands.pointerBits, kUnitBytes - 1);
   failedBlock = b.newBlock();
   Block *end = b.newBlock({b.i1()});
   Value pairs = b.udiv(b.add(bytes, b.cst(kPairBytes - 1)), b.cst(kPairBytes));

@@ -45,8 +45,7 @@ Value deviceSlot(Builder &b, Value end, Value next) {
 
 Value sendsWide(Builder &b, Value args) {
   Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-  return b.eq(b.and_(flags, b.cst(COLL_ARGS_STREAM_SLOTS, b.i32())),
-              b.cst(0, b.i32()));
+  return b.hasNone(flags, COLL_ARGS_STREAM_SLOTS);
 }
 
 Value withoutPlace(Builder &b, Value sig) {

@@ -103,7 +103,8 @@ Value PrimitiveBuilder::smallSlot(Value end, Value next) {
     return packetSlot(b, end, next);
   Value k = b.field16(end, kSmall.k);
   Value apart = b.or_(b.lshr(k, b.cst(1)), b.cst(1));
-  Value index = b.and_(b.mul(next, apart), b.sub(k, b.cst(1)));
+  Value turn = b.mul(next, apart);
+  Value index = b.and_(turn, b.sub(k, b.cst(1)));
   Value stride = b.and_(b.add(b.field32(end, offsetof(coll_end, small_bytes)),
                               b.cst(COLL_SMALL_HEAD + 63)),
                         b.cst(~uint64_t(63)));
@@ -205,8 +206,7 @@ void PrimitiveBuilder::recvSlot(ValueRange arguments) {
   Value want = withoutPlace(b, sig), theirs = withoutPlace(b, have);
   checkSignature(inst, block, end, progress, want, theirs, good);
   b.startBlock(good);
-  Value isWide =
-      b.ne(b.and_(have, b.cst(COLL_PLACE_WIDE, b.i32())), b.cst(0, b.i32()));
+  Value isWide = b.hasAny(have, COLL_PLACE_WIDE);
   func::ReturnOp::create(b, hostSlot(b, arguments[2], end, next, isWide));
 }
 

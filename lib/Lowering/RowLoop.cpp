@@ -243,9 +243,8 @@ void emitRowLoops(Builder &b, const StepShape &shape, const Variant &variant,
   TileOperands slice = operands;
   for (Value *condition : {&slice.streamSlots, &slice.streamMemory})
     if (*condition)
-      *condition = b.and_(
-          *condition,
-          b.eq(b.and_(operands.rowElements, b.cst(lineBytes - 1)), b.cst(0)));
+      *condition =
+          b.and_(*condition, b.hasNone(operands.rowElements, lineBytes - 1));
   Value count = b.udiv(operands.elements, operands.rowElements);
   auto forOp = scf::ForOp::create(b, b.cst(0), count, b.cst(1));
   OpBuilder::InsertionGuard guard(b);

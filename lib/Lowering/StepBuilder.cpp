@@ -145,7 +145,7 @@ void StepEmitter::chooseStores(TileOperands &tile) {
     return p.place == PortShape::Channel;
   });
   auto isAligned = [&](Value bits) {
-    return b.eq(b.and_(bits, b.cst(COLL_UNIT_BYTES - 1)), b.cst(0));
+    return b.hasNone(bits, COLL_UNIT_BYTES - 1);
   };
   if (hasSlots)
     tile.streamSlots = hasFlag(COLL_ARGS_STREAM_SLOTS);

@@ -96,7 +96,7 @@ private:
   void noteSink(const PortShape &p, Value port, Value pointer);
   Value hasFlag(uint32_t flag) {
     Value flags = b.field(b.i32(), args, offsetof(coll_args, flags));
-    return b.ne(b.and_(flags, b.cst(flag, b.i32())), b.cst(0, b.i32()));
+    return b.hasAny(flags, flag);
   }
   /// Whether sources, sinks may be one multimem instruction in this variant.
   bool mayGather() const;

@@ -90,7 +90,7 @@ Block *StepEmitter::tellAndLeave() {
 void StepEmitter::cleanSlots(const TileOperands &tile) {
   if (shape.sinks.empty())
     return;
-  Value isDue = b.ne(b.and_(tile.pointerBits, b.cst(kTagClean)), b.cst(0));
+  Value isDue = b.hasAny(tile.pointerBits, kTagClean);
   Block *clean = b.newBlock(), *after = b.newBlock();
   b.branchIf(isDue, clean, after);
   b.startBlock(clean);

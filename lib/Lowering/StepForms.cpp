@@ -81,8 +81,7 @@ void StepEmitter::awaitPuts() {
   Value messages =
       b.udiv(b.add(bytes, b.sub(sliceBytes, b.cst(1))), sliceBytes);
   Block *deferred = b.newBlock(), *now = b.newBlock(), *done = b.newBlock();
-  b.branchIf(b.ne(b.and_(word(port, kPortC), b.cst(kPortDeferred)), b.cst(0)),
-             deferred, now);
+  b.branchIf(b.hasAny(word(port, kPortC), kPortDeferred), deferred, now);
   b.startBlock(deferred);
   Value seq = b.pointerField(end, offsetof(coll_end, seq));
   b.setField(b.add(b.field(b.i64(), seq, offsetof(coll_seq, direct)), messages),
@@ -159,7 +158,7 @@ void StepEmitter::countMoved() {
 /// In the first round this is the piece's beginning, too.
 Value StepEmitter::bytesToMove() {
   Value port = b.at(words, uint64_t(kStepPorts) * 4);
-  Value isAhead = b.ne(b.and_(word(port, kPortC), b.cst(kPortAhead)), b.cst(0));
+  Value isAhead = b.hasAny(word(port, kPortC), kPortAhead);
   Value first = b.select(b.eq(round, b.cst(0)), shareBytes, b.cst(0));
   return b.select(isAhead, first, bytes);
 }

@@ -3,8 +3,24 @@
 
 #include "ChannelPair.h"
 
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <random>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/// What the kernel gives at a time to this program, which has its own
+/// fallocate.
+static thread_local off_t mostAllocated = INT64_MAX;
+
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+  if (bytes > mostAllocated) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return int(syscall(SYS_fallocate, fd, mode, offset, bytes));
+}
 
 using namespace coll;
 using namespace coll::test;
@@ -132,6 +148,30 @@ TEST(ChannelOffer, WideRingsOfAProcessHaveABound) {
   }
   ChannelPair after(sizes); // all has been given back
   EXPECT_GT(after.sender().end.spread + 1u, sizes.slots);
+}
+
+TEST(ChannelOffer, RingsAreNarrowWhereThereIsNoRoomForWideOnes) {
+  const RingSizes sizes;
+  mostAllocated = 1 << 20;
+  std::vector<std::unique_ptr<ChannelPair>> pairs;
+  for (int i = 0; i != 40; ++i) { // what was not had is not counted
+    pairs.push_back(std::make_unique<ChannelPair>(sizes));
+    ChannelPair &pair = *pairs.back();
+    EXPECT_EQ(pair.receiver().end.spread + 1u, sizes.slots);
+    EXPECT_EQ(pair.sender().end.spread + 1u, sizes.slots);
+    HandChannel send(pair.sender().end, true), recv(pair.receiver().end, true);
+    ASSERT_NE(send.trySend(), nullptr);
+    send.publish(9);
+    EXPECT_NE(recv.tryReceive(), nullptr);
+  }
+  mostAllocated = 64 << 10; // not even these
+  Side side(0, sizes);
+  Channel *list[] = {&side.end({1, 0, false})};
+  Message message;
+  EXPECT_EQ(side.transport->offer(1, list, message).code(), COLL_NO_MEMORY);
+  mostAllocated = INT64_MAX;
+  ChannelPair wide(sizes);
+  EXPECT_GT(wide.receiver().end.spread + 1u, sizes.slots);
 }
 
 TEST(ChannelOffer, MoreThanThereIsIsRefusedAtOnce) {
