@@ -14,6 +14,7 @@
 #define COLL_LIB_ANALYSIS_CHUNKGRAPH_H
 
 #include "lib/Support/Source.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <string>
@@ -237,6 +238,10 @@ struct ChunkGraph {
   uint32_t chunks = 1; // per part: the product of `chunks`
 
   std::vector<Buffer> buffers;
+  std::vector<uint16_t> sameBuffers; // on all ranks: `require same`
+  bool isSame(uint32_t buffer) const {
+    return llvm::is_contained(sameBuffers, buffer);
+  }
   std::vector<SizeSymbol> sizes;
   std::vector<Extent> extents;
   std::vector<Site> sites;

@@ -16,7 +16,7 @@ class ContractCheck {
 public:
   ContractCheck(Machine &machine)
       : m(machine), key(digestOf(m.code, m.params)),
-        meanings(m.graph, m.builder.terms, key, m.isSame, m.sink) {}
+        meanings(m.graph, m.builder.terms, key, m.sink) {}
 
   /// Compares every promise; false if any is broken, or after a failure.
   bool run();

@@ -422,7 +422,7 @@ ContractFault Explainer::explain() {
     return fault;
   }
   TermId held = m.graph.values[value].term;
-  Meanings asSums(m.graph, m.builder.terms, check.key, m.isSame, m.sink,
+  Meanings asSums(m.graph, m.builder.terms, check.key, m.sink,
                   /*plusIsFold=*/true);
   if (asSums(promised) == asSums(held)) {
     fault.kind = ContractFault::PlusIsNotReduce;

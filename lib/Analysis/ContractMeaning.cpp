@@ -37,9 +37,8 @@ Fingerprint Meanings::hash(uint64_t tag, Fingerprint a) const {
 }
 
 Meanings::Meanings(const ChunkGraph &graph, TermTable &terms, const Digest &key,
-                   const std::vector<bool> &isSame, Sink &sink, bool plusIsFold)
-    : graph(graph), terms(terms), isSame(isSame), sink(sink),
-      plusIsFold(plusIsFold) {
+                   Sink &sink, bool plusIsFold)
+    : graph(graph), terms(terms), sink(sink), plusIsFold(plusIsFold) {
   std::copy_n(key.begin(), sizeof this->key, this->key);
   hasTokens = llvm::any_of(graph.sizes,
                            [](const SizeSymbol &s) { return s.isToken(); });
@@ -55,7 +54,7 @@ TermId Meanings::strip(TermId term) const {
 
 TermId Meanings::canonicalLeaf(TermId leaf) {
   llvm::ArrayRef<uint32_t> at = terms.operandsOf(leaf);
-  if (!isSame[at[0]] || at[3] == 0)
+  if (!graph.isSame(at[0]) || at[3] == 0)
     return leaf;
   return terms.leaf(at[0], at[1], at[2], 0);
 }
@@ -112,7 +111,7 @@ void Meanings::add(TermId id) {
   llvm::ArrayRef<uint32_t> ops = terms.operandsOf(id);
   switch (term.kind) {
   case Term::Leaf: {
-    uint64_t rank = isSame[ops[0]] ? 0 : ops[3];
+    uint64_t rank = graph.isSame(ops[0]) ? 0 : ops[3];
     Fingerprint name{uint64_t(ops[0]) << 32 | ops[1],
                      uint64_t(ops[2]) << 32 | rank, 0};
     return push(hash(Term::Leaf, name), Term::Leaf);

@@ -44,12 +44,10 @@ struct Fingerprint {
 /// later.
 class Meanings {
 public:
-  /// `key` is of all that decides about the terms. `isSame[b]`: buffer b has
-  /// the same contents on every rank. `plusIsFold`: take
-  /// + for the launch's op, as it is for sum.
+  /// `key` is of all that decides about the terms. `plusIsFold`: take + for
+  /// the launch's op, as it is for sum.
   Meanings(const ChunkGraph &graph, TermTable &terms, const Digest &key,
-           const std::vector<bool> &isSame, Sink &sink,
-           bool plusIsFold = false);
+           Sink &sink, bool plusIsFold = false);
 
   Fingerprint operator()(TermId term) {
     update();
@@ -88,7 +86,6 @@ private:
 
   const ChunkGraph &graph;
   TermTable &terms;
-  const std::vector<bool> &isSame;
   Sink &sink;
   bool plusIsFold;
   uint8_t key[16];

@@ -148,7 +148,7 @@ bool Machine::inplace(Frame &frame, const Instr &in) {
 }
 
 bool Machine::same(Frame &frame, const Instr &in) {
-  isSame[state.arrays[frame.views[in.a].array].buffer] = true;
+  graph.sameBuffers.push_back(state.arrays[frame.views[in.a].array].buffer);
   return true;
 }
 

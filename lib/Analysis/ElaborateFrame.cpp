@@ -157,7 +157,6 @@ void Machine::orderBuffers() {
   });
   bufferIndex.resize(order.size());
   graph.buffers.resize(order.size());
-  isSame.resize(order.size());
   for (auto [to, from] : llvm::enumerate(order)) {
     bufferIndex[from] = to;
     graph.buffers[to].kind = code.buffers[from].kind;

@@ -45,7 +45,6 @@ public:
   /// A `where` that does not hold: index into code.strings, and its place.
   uint32_t excludedBy = kNone;
   SiteId excludedAt = kNone;
-  std::vector<bool> isSame; ///< by buffer: `require same`
   std::vector<RegionReport> regions;
   BigVector<Promise> promises;
   /// The right sides of `ensure`, ranks filled in; equal ones are one.

@@ -82,8 +82,9 @@ static void generate(void *data, uint64_t elements, uint64_t key, F element) {
 
 void coll::fillRandom(void *data, uint64_t elements, const Row &row,
                       uint64_t seed, Rank rank, uint32_t buffer) {
+  Rank seedRank = row.graph->isSame(buffer) ? 0 : rank;
   uint64_t key = mix(seed * 0x9e3779b97f4a7c15 +
-                     mix(uint64_t(rank) << 32 | buffer) + row.bytes);
+                     mix(uint64_t(seedRank) << 32 | buffer) + row.bytes);
   unsigned exponents = row.call.op == COLL_PROD ? 1 : 5;
   auto bits = [](uint64_t random) { return random; };
   auto floats = [&](FloatBits f) {

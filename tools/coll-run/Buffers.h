@@ -48,8 +48,9 @@ struct InPlaceLayout {
 InPlaceLayout layoutInPlace(const Row &row, Rank rank,
                             const std::vector<BufferLayout> &layout);
 
-/// Random elements that depend on seed, rank, buffer and place alone. Floats
-/// are of like magnitude (for prod: near 1), integers use all bits.
+/// Random elements that depend on seed, rank, buffer and place alone, not on
+/// the rank where the contract requires the same on all. Floats are of like
+/// magnitude (for prod: near 1), integers use all bits.
 void fillRandom(void *data, uint64_t elements, const Row &row, uint64_t seed,
                 Rank rank, uint32_t buffer);
 

@@ -141,28 +141,37 @@ static bool makeDumpDir(const RunOptions &options) {
   return !error;
 }
 
-/// Inputs and outputs of the row that was checked last.
+static bool writeFile(const std::string &path, const void *data,
+                      uint64_t bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream os(path, error);
+  if (!error) {
+    os.write(static_cast<const char *>(data), bytes);
+    os.close();
+    error = os.error();
+    os.clear_error();
+  }
+  if (error)
+    fail("cannot write '" + path + "': " + error.message());
+  return !error;
+}
+
+/// Inputs and outputs of the row that was checked last; scalars are doubles.
 static bool dumpBuffers(Job &job, const Row &row) {
   for (Rank r = 0; r < job.numRanks; ++r) {
     std::vector<BufferLayout> layout = layoutOf(row, r);
+    const double *scalar = row.call.scalars.data();
     for (uint32_t b = 0; b < job.numBuffers; ++b) {
-      if (layout[b].firstElement.empty())
-        continue;
+      const Buffer &buffer = row.graph->buffers[b];
       std::string path = job.options.dumpDir + "/rank" + std::to_string(r) +
-                         "." + row.graph->buffers[b].name + ".bin";
-      std::error_code error;
-      llvm::raw_fd_ostream os(path, error);
-      if (!error) {
-        os.write(reinterpret_cast<const char *>(job.sharedBuffer(r, b)),
-                 layout[b].bytes);
-        os.close();
-        error = os.error();
-        os.clear_error();
-      }
-      if (error) {
-        fail("cannot write '" + path + "': " + error.message());
+                         "." + buffer.name + ".bin";
+      bool isWritten = true;
+      if (buffer.kind == Buffer::Scalar)
+        isWritten = writeFile(path, scalar++, sizeof *scalar);
+      else if (!layout[b].firstElement.empty())
+        isWritten = writeFile(path, job.sharedBuffer(r, b), layout[b].bytes);
+      if (!isWritten)
         return false;
-      }
     }
   }
   return true;

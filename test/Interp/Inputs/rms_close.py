@@ -8,11 +8,9 @@ import array
 import math
 import sys
 
-EPS = 0.125  # coll-run's scalar arguments
 
-
-def read(folder, rank, name):
-    data = array.array("f")
+def read(folder, rank, name, kind="f"):
+    data = array.array(kind)
     with open(f"{folder}/rank{rank}.{name}.bin", "rb") as file:
         data.frombytes(file.read())
     return data
@@ -20,17 +18,17 @@ def read(folder, rank, name):
 
 def main(folder, ranks, row):
     inputs = [read(folder, rank, "in") for rank in range(ranks)]
-    chunks = ranks
+    # What the contract requires to be the same on all ranks.
+    residual, w, eps = [read(folder, 0, name, kind) for name, kind in (("residual", "f"), ("w", "f"), ("eps", "d"))]
+    for rank in range(ranks):
+        assert (residual, w) == (read(folder, rank, "residual"), read(folder, rank, "w")), rank
     count = len(inputs[0])
     rows = count // row
     assert rows * row == count
     for r in range(rows):
-        # The owner of the row's chunk computes it, of its own residual and weights.
-        owner = next(c for c in range(chunks) if r < (rows // chunks) * (c + 1) + min(c + 1, rows % chunks))
-        residual, w = read(folder, owner, "residual"), read(folder, owner, "w")
         span = range(r * row, (r + 1) * row)
         total = [math.fsum(data[i] for data in inputs) + residual[i] for i in span]
-        scale = 1 / math.sqrt(math.fsum(x * x for x in total) / row + EPS)
+        scale = 1 / math.sqrt(math.fsum(x * x for x in total) / row + eps[0])
         for rank in range(ranks):
             out = read(folder, rank, "out")
             for i, x in zip(span, total):
