@@ -150,12 +150,14 @@ ElemType Emitter::expandOperand(ValueId user, const Operand &operand,
   uint32_t source = draft.sources.size();
   if (message != kNone) {
     const Value &consumer = graph.values[user];
-    bool isRaw = value.kind == Value::Input && isScaled(operand.value) &&
-                 !operand.hasVia;
-    // Within another step nothing else would round the product.
-    bool isRounded = isRaw && plan.roles[user] == Role::Within &&
-                     consumer.type == ElemType::T &&
-                     graph.exprs[consumer.expr].isIdentity();
+    bool isRaw = plan.isRaw(plan.messages[message]) &&
+                 isScaled(plan.leafOf(operand.value));
+    // Of a copy the product is rounded, and within another step nothing else
+    // would round it.
+    bool isRounded = isRaw && (value.kind == Value::Op ||
+                               (plan.roles[user] == Role::Within &&
+                                consumer.type == ElemType::T &&
+                                graph.exprs[consumer.expr].isIdentity()));
     uint32_t distance = plan.displacement(rank, value.rank);
     draft.sources.push_back(
         {Source::Receive, operand.via, isRaw, isRounded, message, distance});
@@ -247,12 +249,10 @@ void Emitter::draftSend(const Node &node) {
     draft.expr.push_back({ExprNode::Operand, ElemType::T, 0, 0});
   } else {
     addLeaf(node.value, draft);
-    if (value.kind == Value::Input && isScaled(node.value)) {
-      // Raw to a receiver that multiplies; with `via` the product is rounded to
-      // it.
-      draft.sources[0].scaled = message.hasVia;
-      draft.type = message.hasVia ? ElemType::Accum : ElemType::T;
-    }
+    if (plan.isRaw(message)) // the receiver multiplies
+      draft.sources[0].scaled = draft.sources[0].scaledRounded = false;
+    else if (value.kind == Value::Input && draft.sources[0].scaled)
+      draft.type = ElemType::Accum; // the product is rounded to `via`
     if (draft.expr.back().kind == ExprNode::Round)
       draft.expr.pop_back(); // the step's own type does it
     attachCopies(draft);

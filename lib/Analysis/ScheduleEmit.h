@@ -96,7 +96,6 @@ private:
   void giveSlots(RankProgram &program);
   void writeSteps(RankProgram &program);
   void writePorts(const Draft &draft, RankProgram &program);
-  Port::Wish wishOf(uint32_t message) const;
   void addWaits(uint32_t at, Step &step, RankProgram &program);
 
   Location locate(ValueId value) const;

@@ -133,6 +133,8 @@ public:
     const Value &v = graph.values[value];
     return v.kind == Value::Input ? value : graph.operandsOf(v)->value;
   }
+  Port::Wish wishOf(const Message &message) const;
+  bool isRaw(const Message &message) const;
   bool isToken(ValueId value) const {
     return graph.sizes[graph.extents[graph.values[value].extent].size]
         .isToken();

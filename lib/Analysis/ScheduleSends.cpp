@@ -6,11 +6,51 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/SchedulePlan.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <tuple>
 
 using namespace coll;
 using namespace coll::sched;
+
+/// What `map` says of a message. What is said under a label wins, but nothing
+/// undoes `staged`.
+Port::Wish Plan::wishOf(const Message &message) const {
+  const Mapping &mapping =
+      graph.mappings[graph.values[message.consumer].mapping];
+  const std::string &protocol =
+      mapping.protocol.empty() ? graph.map.protocol : mapping.protocol;
+  if (mapping.staged || graph.map.staged || protocol == "simple")
+    return Port::InSlots;
+  const bool says = mapping.push || mapping.pull;
+  if (says ? mapping.push : graph.map.push)
+    return Port::Pushed;
+  if (says ? mapping.pull : graph.map.pull)
+    return Port::Pulled;
+  return protocol == "multimem" ? Port::ByMultimem
+         : protocol == "direct" ? Port::Directly
+                                : Port::AsFits;
+}
+
+/// What is sent are the bytes of `in`, so that the receiver may load them
+/// itself: where they are reduced, premul_sum multiplies there. With `via` the
+/// product is what is rounded. Of a copy it is a product that
+/// has been rounded: receivers that do that are of a shape of their own, code
+/// that plans have only where they gain by it, since `map` says so or one
+/// multimem instruction may load from all ranks.
+bool Plan::isRaw(const Message &message) const {
+  const Value &value = graph.values[message.producer];
+  if (!isLeaf(message.producer) || message.hasVia || value.type != ElemType::T)
+    return false;
+  const Port::Wish wish = wishOf(message);
+  const ValueExpr &expr = graph.exprs[graph.values[message.consumer].expr];
+  return value.kind == Value::Input || wish == Port::Pulled ||
+         wish == Port::ByMultimem || wish == Port::Directly ||
+         llvm::any_of(expr.nodes, [](const ExprNode &node) {
+           return node.kind == ExprNode::FoldAny;
+         });
+}
 
 void Plan::fuseSends() {
   // Messages by channel, in the order of their consumers.
@@ -119,10 +159,9 @@ bool Plan::canMerge(const Node &node, const Node &next) const {
   const Value &a = graph.values[node.value], &b = graph.values[next.value];
   if (leafOf(node.value) != leafOf(next.value) || a.type != b.type)
     return false;
-  if (!graph.reduces || a.kind != b.kind)
-    return !graph.reduces;
-  return a.kind == Value::Op ||
-         messages[node.firstSend].hasVia == messages[next.firstSend].hasVia;
+  const bool isRawA = isRaw(messages[node.firstSend]),
+             isRawB = isRaw(messages[next.firstSend]);
+  return !graph.reduces || (isRawA == isRawB && (isRawA || a.kind == b.kind));
 }
 
 /// Sends of one value that follow each other in a block, on different channels,

@@ -199,24 +199,6 @@ void Emitter::writeSteps(RankProgram &program) {
   }
 }
 
-/// What is said under a label wins, but nothing undoes `staged`.
-Port::Wish Emitter::wishOf(uint32_t message) const {
-  const ValueId consumer = plan.messages[message].consumer;
-  const Mapping &mapping = graph.mappings[graph.values[consumer].mapping];
-  const std::string &protocol =
-      mapping.protocol.empty() ? graph.map.protocol : mapping.protocol;
-  if (mapping.staged || graph.map.staged || protocol == "simple")
-    return Port::InSlots;
-  const bool says = mapping.push || mapping.pull;
-  if (says ? mapping.push : graph.map.push)
-    return Port::Pushed;
-  if (says ? mapping.pull : graph.map.pull)
-    return Port::Pulled;
-  return protocol == "multimem" ? Port::ByMultimem
-         : protocol == "direct" ? Port::Directly
-                                : Port::AsFits;
-}
-
 void Emitter::writePorts(const Draft &draft, RankProgram &program) {
   auto endOf = [&](uint32_t m, bool isSend) {
     const Channel &channel = plan.channels[plan.messages[m].channel];
@@ -236,7 +218,7 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
       port.kind = Port::Recv;
       port.receivedScaled = source.scaled;
       port.end = endOf(source.id, false);
-      port.wish = wishOf(source.id);
+      port.wish = plan.wishOf(plan.messages[source.id]);
     } else {
       port.scaled = source.scaled;
       port.loc = source.kind == Source::Memory
@@ -251,7 +233,7 @@ void Emitter::writePorts(const Draft &draft, RankProgram &program) {
     if (sink.kind == Sink::Send) {
       port.kind = Port::Send;
       port.end = endOf(sink.id, true);
-      port.wish = wishOf(sink.id);
+      port.wish = plan.wishOf(plan.messages[sink.id]);
     } else {
       port.loc = sink.kind == Sink::Memory
                      ? locate(sink.id)
