@@ -345,9 +345,7 @@ Status Arguments::fillShape(const coll_call &call) {
   if (hasRows() && (head->slice_units == 0 || head->round_units == 0))
     return describeLongRow(call.dtype);
   if (head->slice_units == 0)
-    return Status::error(COLL_INVALID,
-                         "slots of %u bytes are too small for plan '%s'",
-                         rings.slotBytes, plan.name);
+    return describeShortSlots(call.dtype);
   sign(call);
   return Status::ok();
 }

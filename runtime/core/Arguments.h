@@ -124,6 +124,7 @@ private:
   Status fillShape(const coll_call &call);
   Status fillUnit(const coll_call &call);
   Status describeLongRow(uint32_t dtype) const;
+  Status describeShortSlots(uint32_t dtype) const;
   Status fillSizes(const coll_call &call);
   bool isBelowEnd() const;
   bool isForPackets() const {

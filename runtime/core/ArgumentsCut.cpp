@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Arguments.h"
+#include "runtime/core/Text.h"
 
 #include <algorithm>
 
@@ -155,6 +156,19 @@ void Arguments::cutIntoRounds(uint32_t dtype) {
     head->flags |= COLL_ARGS_LINES;
   else if (rules.streams)
     head->flags |= COLL_ARGS_STREAM_SLOTS;
+}
+
+/// A slot holds no unit, or not the blocks that lie together.
+Status Arguments::describeShortSlots(uint32_t dtype) const {
+  uint64_t unit = uint64_t(head->unit_bytes) * storageScale(ranks, dtype);
+  uint64_t least = plan.flags & COLL_PLAN_BLOCKS ? COLL_BLOCKS_TOGETHER : 1;
+  return Status::error(
+      COLL_INVALID,
+      "a message of plan '%s' takes %llu bytes of a slot at least, with %s, "
+      "and slots have %u: set COLL_SLOT_BYTES to %llu or more on all ranks",
+      plan.name, (unsigned long long)(unit * least), dtypeText(dtype).c_str(),
+      rings.slotBytes,
+      (unsigned long long)(ceilDiv(unit * least, kSlotGranule) * kSlotGranule));
 }
 
 /// A row that fits no slot, or not what a round may have.

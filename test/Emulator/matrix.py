@@ -2,8 +2,8 @@
 """Every protocol x collective x type, and every operation, of device code on the emulator: the
 bits of the host's kernels, and no report.
 
-usage: matrix.py ROOT FOLDER [--operations] [--sample] [--part I/N] [--seeds N] [--first-seed N]
-                 [--table FILE]
+usage: matrix.py ROOT FOLDER [--operations] [--via WIRES] [--sample] [--part I/N] [--seeds N]
+                 [--first-seed N] [--table FILE]
 
 Which cells there are is written down nowhere: collectives are the functions of coll.h that have a
 contract, types and operations are its, schedules are the library's (and those of
@@ -13,6 +13,7 @@ without if the compiler says why: then none of its messages may go so. Anything 
 Schedules run in place besides, where their contract offers that, for one type.
 
 --operations: instead of all collectives, the first that reduces with every operation.
+--via: all collectives on narrower wires (`via e4m3`), by the schedules of Inputs/via.coll.
 --sample: one type of each cell. --part: every N-th collective, from the I-th on.
 --table: what is printed stands in FILE.
 """
@@ -20,12 +21,9 @@ Schedules run in place besides, where their contract offers that, for one type.
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 
-RANKS = 3
-# So that parts are cut unevenly, and messages take several slots.
-CALL = ["--ranks=%d" % RANKS, "--count=61", "--slot-bytes=128", "--launches=2", "--back-to-back"]
+from matrix_tree import BLOCKED, CUT, TOGETHER, Tree, emulate, whyNone
 
 
 class Protocol:
@@ -51,80 +49,6 @@ PROTOCOLS = {
 SUMS = re.compile(r"sums of ([\w, ]*\w)(?: and stores)?$")
 
 
-def listOf(header, name):
-    """The enumerators of an enum of coll.h."""
-    body = re.search(r"typedef enum COLL_ENUM {([^}]*)} %s;" % name, header).group(1)
-    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    return [each.lower() for each in re.findall(r"\bCOLL_(\w+)", body)]
-
-
-class Tree:
-    """What the sources say there is."""
-
-    def __init__(self, root):
-        header = (root / "runtime/include/coll/coll.h").read_text()
-        self.types, self.ops = listOf(header, "coll_dtype"), listOf(header, "coll_op")
-        prelude = (root / "lib/Library/prelude.coll").read_text()
-        contracts = dict(re.findall(r"^contract (\w+)[^{]*{([^}]*)}", prelude, re.M))
-        functions = re.findall(r"coll_status coll_(\w+)\(", header)
-        self.contracts = {name: contracts[name] for name in functions if name in contracts}
-        self.schedules = {name: [] for name in self.contracts}
-        for file in ("lib/Library/standard.coll", "lib/Library/nvls.coll",
-                     "test/Emulator/Inputs/matrix.coll"):
-            text = (root / file).read_text()
-            for name, head, contract in re.findall(r"^schedule (\w+)\(([^)]*)\) : (\w+)", text, re.M):
-                if contract in self.schedules:
-                    self.schedules[contract].append(Schedule(root / file, name, head))
-
-
-class Schedule:
-    def __init__(self, file, name, head):
-        self.path, self.name = "%s:%s" % (file, name), name
-        # 1 for the first and 0 for the second: a root that is not rank 0, and two ranks.
-        values = [str(1 - i % 2) for i in range(head.count("launch "))]
-        self.launch = ["--launch=" + ",".join(values)] if values else []
-        self.text = None
-
-    def report(self):
-        if self.text is None:
-            self.text = run(["colc", self.path, "--ranks=%d" % RANKS, "--target=host,cuda:sm_90",
-                             "--emit=report"]).stdout
-        return self.text
-
-    def compile(self, folder, types, ops):
-        """Of types and operations; the object."""
-        file = folder / (self.name + ".o")
-        run(["colc", self.path, "--ranks=%d" % RANKS, "--target=host,cuda:sm_90", "--ptxas=none",
-             "--embed-bitcode", "--dtypes=" + types, "--ops=" + ops, "--emit=obj", "-o", str(file)])
-        return file
-
-
-def run(command, mayFail=False):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0 and not mayFail:
-        sys.exit("%s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
-    return done
-
-
-def whyNone(schedule, what):
-    """The compiler's words for a type or an operation that a schedule cannot have."""
-    done = run(["colc", schedule.path, "--ranks=%d" % RANKS, "--target=host", *what, "--emit=kernel",
-                "-o", "/dev/null"], mayFail=True)
-    said = re.search(r"error: (.*)", done.stderr)
-    if done.returncode == 0 or not said:
-        return None
-    return re.sub(r"no '\w+'", "no such type", said.group(1))
-
-
-def emulate(options, obj, schedule, protocol, more):
-    """A line of coll-emulate for every type, by type; and what it says that is wrong."""
-    done = run(["coll-emulate", str(obj), schedule.name, *CALL, *schedule.launch, *protocol.options,
-                "--seeds=%d" % options.seeds, "--first-seed=%d" % options.first_seed, "--how", *more],
-               mayFail=True)
-    lines = dict(re.findall(r"^.* ranks, (\w+), (\d+ seeds: right, no report.*)$", done.stdout, re.M))
-    return lines, done.stderr.strip().split("\n")[-1] if done.returncode != 0 else ""
-
-
 def hasGone(line, protocol):
     return any(int(count) for count in re.findall(r"(\d+) " + protocol.word, line))
 
@@ -142,12 +66,17 @@ class Matrix:
     def __init__(self, options):
         self.options, self.tree = options, Tree(options.root)
         self.wrong, self.good, self.table, self.whys = [], 0, [], []
+        self.schedules, self.wire = self.tree.schedules, None
 
     def judge(self, schedule, obj, name, types, op="sum"):
         """The cells of one schedule by one protocol: which of the types are good."""
         protocol = PROTOCOLS[name]
         mayGo = typesOf(protocol, schedule.report(), types, op)
-        lines, said = emulate(self.options, obj, schedule, protocol, ["--dtypes=" + ",".join(types), "--op=" + op])
+        lines, said = {}, ""
+        for some, cut in self.cuts(types):
+            more, wrong = emulate(self.options, obj, schedule, protocol,
+                                  ["--dtypes=" + ",".join(some), "--op=" + op], cut)
+            lines, said = {**lines, **more}, said or wrong
         good = []
         for each in types:
             where = "%s, %s, %s, %s" % (schedule.name, name, each, op)
@@ -159,6 +88,14 @@ class Matrix:
                 good.append(each)
         self.good += len(good)
         return good
+
+    def cuts(self, types):
+        """Which types run with which count and slots: messages of several slots."""
+        if self.wire != BLOCKED:
+            return [(types, CUT)]
+        bits = {each: int(re.search(r"\d+", each).group()) for each in types}
+        return [([each], ["--count=%d" % (2 * TOGETHER + 61), "--slot-bytes=%d" % (TOGETHER * bits[each] // 8)])
+                for each in types]
 
     def why(self, text):
         """A reason as a number of the notes below the table."""
@@ -177,7 +114,7 @@ class Matrix:
 
     def cell(self, contract, name, types, declined, objects, shift):
         protocol, reduces = PROTOCOLS[name], bool(declined)
-        schedule, why = choose(self.tree.schedules[contract], protocol)
+        schedule, why = choose(self.schedules[contract], protocol)
         if not schedule:
             if not why:
                 self.wrong.append("%s, %s: no schedule has it, and the compiler does not say why" % (contract, name))
@@ -199,7 +136,8 @@ class Matrix:
     def inPlace(self, schedule, obj, name, each):
         """The bits that it has out of place. Whether messages go by the protocol there, too, is
         the contract's affair."""
-        lines, said = emulate(self.options, obj, schedule, PROTOCOLS[name], ["--dtypes=" + each, "--in-place"])
+        lines, said = emulate(self.options, obj, schedule, PROTOCOLS[name], ["--dtypes=" + each, "--in-place"],
+                              self.cuts([each])[0][1])
         if each in lines:
             self.good += 1
         else:
@@ -207,17 +145,33 @@ class Matrix:
 
     def collective(self, contract, number):
         """All protocols of one collective: a line of the table."""
-        schedules, reduces = self.tree.schedules[contract], "reduce(" in self.tree.contracts[contract]
+        schedules, reduces = self.schedules[contract], "reduce(" in self.tree.contracts[contract]
         if not schedules:
             self.wrong.append("%s: no schedule" % contract)
             return
         # What only moves is moved by one kernel, whatever its type.
+        reduces = reduces or self.wire is not None
         declined = {each: whyNone(schedules[0], ["--dtypes=" + each]) for each in self.tree.types if reduces}
         types = [each for each in self.tree.types if not declined.get(each)]
         objects = {}
         cells = [self.cell(contract, name, types, declined, objects, number + 3 * at)
                  for at, name in enumerate(PROTOCOLS)]
-        self.table.append("| %s | %s |" % (contract, " | ".join(cells)))
+        label = contract + (" via " + self.wire if self.wire else "")
+        self.table.append("| %s | %s |" % (label, " | ".join(cells)))
+
+    def via(self, wire):
+        """From now on collectives are those whose messages are of another type."""
+        text = (self.options.root / "test/Emulator/Inputs/via.coll").read_text()
+        file = self.options.folder / (wire + ".coll")
+        file.write_text(text.replace("via wire", "via " + wire))
+        self.wire, self.schedules = wire, {name: [] for name in self.tree.contracts}
+        self.tree.find(file, self.schedules)
+
+    def collectives(self):
+        part, parts = map(int, self.options.part.split("/"))
+        for number, contract in enumerate(self.tree.contracts):
+            if number % parts == part:
+                self.collective(contract, number)
 
     def operations(self):
         """Every operation on every type, by every protocol; each has its loops for all steps, so
@@ -226,7 +180,7 @@ class Matrix:
         for op in self.tree.ops:
             cells, objects = [], {}
             for name, protocol in PROTOCOLS.items():
-                schedule, why = choose(self.tree.schedules[contract], protocol)
+                schedule, why = choose(self.schedules[contract], protocol)
                 if not schedule:
                     cells.append(self.why(why or "?"))
                     continue
@@ -263,19 +217,21 @@ def main():
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--operations", action="store_true")
+    parser.add_argument("--via", default="")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--table", type=pathlib.Path)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     matrix = Matrix(options)
-    part, parts = map(int, options.part.split("/"))
     if options.operations:
         matrix.operations()
+    elif options.via:
+        for wire in options.via.split(","):
+            matrix.via(wire)
+            matrix.collectives()
     else:
-        for number, contract in enumerate(matrix.tree.contracts):
-            if number % parts == part:
-                matrix.collective(contract, number)
+        matrix.collectives()
     table = "\n".join(matrix.lines())
     print(table)
     if options.table and table not in options.table.read_text():
