@@ -33,6 +33,14 @@ struct DeviceKernels {
   }
 };
 
+/// What a rank's ends of channels have counted, of launches that have ended.
+struct MessageCounts {
+  uint64_t bulk = 0;    ///< messages sent in slots, or as lines
+  uint64_t packets = 0; ///< as packets
+  uint64_t puts = 0;    ///< stored in the peer's memory
+  uint64_t gets = 0;    ///< channels whose messages were last got by this rank
+};
+
 class DeviceLane {
 public:
   virtual ~DeviceLane() = default;
@@ -69,6 +77,7 @@ public:
   /// Waits for everything that has been queued.
   virtual Status drain(Deadline deadline) = 0;
   virtual void close() noexcept = 0;
+  virtual Status countMessages(MessageCounts &counts) = 0;
 
   /// coll_mem_alloc and so on.
   virtual Status allocate(size_t bytes, void **result) = 0;

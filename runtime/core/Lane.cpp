@@ -161,8 +161,11 @@ Status Lane::launchHeld(const coll_plan &plan, const coll_call &call,
     record(member, call);
     if (!member.isConnected())
       COLL_TRY(awaitChannels(member));
-    if (deviceLane)
-      return deviceLane->launch(member, arguments);
+    if (deviceLane) {
+      COLL_TRY(deviceLane->launch(member, arguments));
+      explainOnDevice(member);
+      return Status::ok();
+    }
     PlanInstance &inst = member.instance(arguments.isInPlace());
     arguments.args().inst =
         reinterpret_cast<uint64_t>(static_cast<coll_inst *>(&inst));
@@ -184,7 +187,20 @@ Status Lane::relaunch(const Repeat &repeat) noexcept {
 }
 
 Status Lane::drain() {
-  return deviceLane ? deviceLane->drain(communicator.deadline()) : Status::ok();
+  if (!deviceLane)
+    return Status::ok();
+  COLL_TRY(deviceLane->drain(communicator.deadline()));
+  if (communicator.environment().debug != DebugLevel::Info)
+    return Status::ok();
+  MessageCounts counts;
+  COLL_TRY(deviceLane->countMessages(counts));
+  communicator.info(
+      "messages sent on the device: %llu in bulk slots or as "
+      "lines, %llu as packets, %llu put; %llu channels were last "
+      "got from",
+      (unsigned long long)counts.bulk, (unsigned long long)counts.packets,
+      (unsigned long long)counts.puts, (unsigned long long)counts.gets);
+  return Status::ok();
 }
 
 Status Lane::meet() { return deviceLane ? deviceLane->meet() : Status::ok(); }

@@ -80,6 +80,8 @@ public:
   void abort() noexcept override { links.transport().abort(); }
   void close() noexcept override;
   Status drain() override;
+  /// COLL_PROTOCOL_* of the last launch.
+  uint32_t lastProtocol() const { return last->member->arguments().protocol(); }
   Status meet() override;
   WindowSink *windowSink() override;
 
@@ -105,6 +107,7 @@ private:
   Status best(const StandardContract &contract, const coll_call &call,
               Found &result) const;
   void explain(Found &found);
+  void explainOnDevice(Member &member);
   Status enter(const coll_plan &plan, const coll_call &call);
   Status choose(const coll_plan &plan, const coll_call &call);
   Status find(const coll_plan &plan, LanePlan *&result);

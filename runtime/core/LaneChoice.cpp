@@ -106,15 +106,44 @@ Status Lane::best(const StandardContract &contract, const coll_call &call,
   return Status::ok();
 }
 
+/// COLL_PROTOCOL_*
+static const char *wayOf(uint32_t protocol) {
+  return protocol == COLL_PROTOCOL_LL      ? "packets (LL)"
+         : protocol == COLL_PROTOCOL_LL128 ? "lines (LL128)"
+         : protocol == COLL_PROTOCOL_SMALL ? "small slots"
+                                           : "bulk slots";
+}
+
+/// The same of any plan on a device, whose kernels are several. Which messages
+/// go direct the kernel finds out from both ends' buffers.
+void Lane::explainOnDevice(Member &member) {
+  if (communicator.environment().debug != DebugLevel::Info)
+    return;
+  const coll_args &args = member.arguments().args();
+  const uint32_t protocol = member.arguments().protocol();
+  uint32_t inWindows = 0;
+  for (uint32_t b = 0; b != args.nbufs; ++b)
+    inWindows += args.bufs[b].win != 0;
+  std::string text =
+      format("plan '%s' %s goes by %s", member.plan().plan().name,
+             member.arguments().isInPlace() ? "in place" : "out of place",
+             wayOf(protocol));
+  if (protocol == COLL_PROTOCOL_SIMPLE && inWindows)
+    text += format(", or direct: %u of %u buffers are in windows", inWindows,
+                   args.nbufs);
+  if (explained.insert(text).second)
+    communicator.info("from messages of %llu bytes: %s",
+                      (unsigned long long)member.arguments().largestMessage(),
+                      text.c_str());
+}
+
 /// Once for every distinct choice, at COLL_DEBUG=INFO, after a launch.
 void Lane::explain(Found &found) {
   found.isExplained = true;
   const StandardContract &contract = *found.contract;
   const Member &member = *last->member;
   const coll_args &args = last->member->arguments().args();
-  const char *slots = args.flags & COLL_ARGS_SMALL   ? "small slots"
-                      : args.flags & COLL_ARGS_LINES ? "lines"
-                                                     : "bulk slots";
+  const char *slots = wayOf(last->member->arguments().protocol());
   bool ownCores = uint32_t(communicator.size()) <= communicator.hostCores();
   std::string text = format(
       "%s by schedule '%s' over %s%s, %u channels out, %u in, %u blocks "

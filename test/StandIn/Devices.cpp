@@ -43,11 +43,13 @@ World &World::get() {
     auto *made = new World; // lives to the very end of the process
     made->devices = number("COLL_STANDIN_DEVICES", 1);
     made->chip = number("COLL_STANDIN_CHIP", 90);
+    made->version = number("COLL_STANDIN_VERSION", 13000);
     made->sms = number("COLL_STANDIN_SMS", 4);
     made->hasPeers = number("COLL_STANDIN_PEERS", 1);
     made->hasLinks = number("COLL_STANDIN_NVLINK", 1);
     made->hasMulticast = number("COLL_STANDIN_MULTICAST", 1);
     made->fabric = number("COLL_STANDIN_FABRIC", 1);
+    made->queues = number("CUDA_DEVICE_MAX_CONNECTIONS", 8);
     made->printsCount = number("COLL_STANDIN_COUNT", 0);
     made->retained.resize(size_t(made->devices));
     readFailure(*made);
@@ -138,10 +140,11 @@ struct AtExit {
     World &world = World::get();
     if (world.printsCount)
       fprintf(stderr,
-              "stand-in: %llu calls, %llu multimem instructions, %llu lines\n",
+              "stand-in: %llu calls, %llu multimem instructions, %llu lines, "
+              "%d queues\n",
               (unsigned long long)world.calls,
               (unsigned long long)world.multimems,
-              (unsigned long long)world.lines);
+              (unsigned long long)world.lines, world.queues);
     std::vector<std::string> left = leaks();
     for (const std::string &what : left)
       fprintf(stderr, "stand-in: error: not given back at exit: %s\n",
@@ -270,7 +273,7 @@ STANDIN_EXPORT Result cuInit(unsigned flags) {
 }
 STANDIN_EXPORT Result cuDriverGetVersion(int *version) {
   STANDIN_CALL("cuDriverGetVersion", false);
-  *version = 13000;
+  *version = World::get().version;
   return success;
 }
 STANDIN_EXPORT Result cuDeviceGetCount(int *count) {

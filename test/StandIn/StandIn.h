@@ -20,6 +20,7 @@
 //   COLL_STANDIN_DEVICES  their number (1)     COLL_STANDIN_CHIP  90
 //   COLL_STANDIN_SMS      4                    COLL_STANDIN_PEERS 1; 0: none
 //   COLL_STANDIN_MULTICAST 1; 0: none        COLL_STANDIN_NVLINK 1; 0: PCIe
+//   COLL_STANDIN_VERSION  13000: the driver's CUDA
 //   COLL_STANDIN_FABRIC   1: fabric handles; 0: none; 2: as of a process that
 //                         has no right to them
 //   COLL_STANDIN_FAIL     NAME:N:E or N:E: the N-th call (of that name) returns
@@ -27,7 +28,8 @@
 //                         without a name, calls that give back do not count
 //   COLL_STANDIN_COUNT    1: the number of calls is printed at exit, and
 //                         of multimem instructions that kernels have run, and
-//                         of lines that they have stored
+//                         of lines that they have stored, and for how many
+//                         queues CUDA_DEVICE_MAX_CONNECTIONS asked
 //
 //===----------------------------------------------------------------------===//
 #ifndef COLL_TEST_STANDIN_STANDIN_H
@@ -83,7 +85,7 @@ struct Registration {
 struct World {
   std::mutex mutex;
   bool isInitialized = false;
-  int devices = 1, chip = 90, sms = 4;
+  int devices = 1, chip = 90, sms = 4, version = 13000, queues = 8;
   bool hasPeers = true, hasLinks = true, hasMulticast = true;
   int fabric = 1;
   std::vector<unsigned> retained; ///< primary contexts, by device

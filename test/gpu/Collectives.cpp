@@ -5,13 +5,17 @@
 // several counts, small enough for small slots and large enough for several
 // rounds of bulk slots, in memory of the driver and in registered memory, and
 // replayed from a graph: so messages are packets, go through slots, and go
-// direct, wherever the plan has that.  Inputs are small integers, so that sums
-// are exact in every format, and what a contract promises is computed from its
-// definition.
+// direct, wherever the plan has that; and as lines, where the plan asks for
+// them.  Which way they have gone is asked of the channels' own counters: as
+// the launch's protocol says, and at the end by every way there is.  Inputs are
+// small integers, so that sums are exact in every format, and what a contract
+// promises is computed from its definition.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
+
+#include "runtime/core/Lane.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -118,8 +122,8 @@ template <> Bf16 valueOf<Bf16>(int32_t value) {
 template <typename T> class PlanCheck {
 public:
   PlanCheck(RankContext &rank, const coll_plan &plan, const Contract &contract,
-            coll_dtype dtype)
-      : rank(rank), plan(plan), contract(contract), dtype(dtype) {}
+            coll_dtype dtype, Ways &ways)
+      : rank(rank), plan(plan), contract(contract), dtype(dtype), ways(ways) {}
   void run(size_t count, int root, bool isRegistered);
 
 private:
@@ -127,11 +131,14 @@ private:
   void fillInput(T *in, int parts, size_t count);
   void compare(T *out, int parts, size_t count, const char *how);
   bool launch(const coll_call &call, coll_stream stream);
+  MessageCounts messages();
+  void noteWays(const MessageCounts &before, size_t count);
 
   RankContext &rank;
   const coll_plan &plan;
   const Contract &contract;
   coll_dtype dtype;
+  Ways &ways;
   int root = 0;
   std::vector<void *> registered;
 };
@@ -178,6 +185,37 @@ bool PlanCheck<T>::launch(const coll_call &call, coll_stream stream) {
   return false;
 }
 
+/// When no launch is under way.
+template <typename T> MessageCounts PlanCheck<T>::messages() {
+  MessageCounts counts;
+  if (!Lane::of(*rank.comm).device()->countMessages(counts).isOk())
+    fail("%s, rank %d: the channels' counters cannot be read", plan.name,
+         rank.rank);
+  return counts;
+}
+
+/// Messages go by the launch's protocol; those in slots may go direct instead.
+template <typename T>
+void PlanCheck<T>::noteWays(const MessageCounts &before, size_t count) {
+  const MessageCounts now = messages();
+  const uint64_t bulk = now.bulk - before.bulk, puts = now.puts - before.puts,
+                 packets = now.packets - before.packets;
+  const uint32_t protocol = Lane::of(*rank.comm).lastProtocol();
+  const bool isPackets = protocol == COLL_PROTOCOL_LL,
+             isLines = protocol == COLL_PROTOCOL_LL128;
+  if (isPackets ? bulk || puts : packets || (isLines && puts))
+    fail("%s, count %zu, rank %d: the launch's protocol is %u, and %llu "
+         "messages went in slots or lines, %llu as packets, %llu were put",
+         plan.name, count, rank.rank, protocol, (unsigned long long)bulk,
+         (unsigned long long)packets, (unsigned long long)puts);
+  ways.hasLines = Lane::of(*rank.comm).device()->hasLines();
+  (isLines ? ways.lines : ways.slots) += bulk;
+  ways.packets += packets;
+  ways.puts += puts;
+  if (!isPackets && !isLines)
+    ways.gets += now.gets;
+}
+
 template <typename T>
 void PlanCheck<T>::run(size_t count, int launchRoot, bool isRegistered) {
   if (rank.rank == 0)
@@ -209,9 +247,12 @@ void PlanCheck<T>::run(size_t count, int launchRoot, bool isRegistered) {
   };
   fillInput(in, shape.inParts, count);
   poison();
+  const MessageCounts before = messages();
   rank.together.arrive_and_wait();
-  if (launch(call, nullptr))
+  if (launch(call, nullptr)) {
     compare(out, shape.outParts, count, isRegistered ? "registered" : "plain");
+    noteWays(before, count);
+  }
   poison();
   rank.device.capture([&] {
     for (int i = 0; i != 3; ++i)
@@ -229,7 +270,7 @@ void PlanCheck<T>::run(size_t count, int launchRoot, bool isRegistered) {
 }
 
 static void checkPlan(const Options &options, const coll_plan &plan,
-                      const Contract &contract, RankContext &rank) {
+                      const Contract &contract, RankContext &rank, Ways &ways) {
   std::vector<size_t> counts = {1, 300, 5001};
   if (!options.isQuick)
     counts.push_back(options.mostElements);
@@ -238,40 +279,50 @@ static void checkPlan(const Options &options, const coll_plan &plan,
   for (size_t count : counts)
     for (int root = 0; root != roots; ++root)
       for (bool isRegistered : {false, true}) {
-        if (options.isQuick && isRegistered != (count == 300))
+        if (options.isQuick && (count == 1 || (isRegistered && count == 300)))
           continue;
-        PlanCheck<float>(rank, plan, contract, COLL_F32)
+        PlanCheck<float>(rank, plan, contract, COLL_F32, ways)
             .run(count, root, isRegistered);
         if (contract.reduces && !isRegistered && !options.isQuick)
-          PlanCheck<Bf16>(rank, plan, contract, COLL_BF16)
+          PlanCheck<Bf16>(rank, plan, contract, COLL_BF16, ways)
               .run(count, root, isRegistered);
         if (hasFailed(rank, before)) // one cause, one error
           return;
       }
 }
 
-const coll_plan *coll::gpu::anAllreduce(int ranks) {
+const coll_plan *coll::gpu::anAllreduce(int ranks, bool isOfLines) {
   for (unsigned p = 0; p != numPlans; ++p)
     if (strcmp(plans[p]->contract, "allreduce") == 0 &&
-        hasRanks(*plans[p], ranks))
+        hasRanks(*plans[p], ranks) &&
+        bool(plans[p]->flags & COLL_PLAN_LL128) == isOfLines)
       return plans[p];
   return nullptr;
 }
 
 void coll::gpu::checkCall(RankContext &rank, const coll_plan &plan,
                           size_t count, bool isRegistered) {
+  Ways ways;
   if (const Contract *contract = contractOf(plan))
-    PlanCheck<float>(rank, plan, *contract, COLL_F32)
+    PlanCheck<float>(rank, plan, *contract, COLL_F32, ways)
         .run(count, 0, isRegistered);
 }
+
+static const std::pair<const char *, std::atomic<uint64_t> Ways::*> wayNames[] =
+    {{"slots", &Ways::slots},
+     {"packets", &Ways::packets},
+     {"lines", &Ways::lines},
+     {"put", &Ways::puts},
+     {"got", &Ways::gets}};
 
 void coll::gpu::checkCollectives(const Options &options) {
   unsigned inVain = 0; // plans that have failed, one after another
   constexpr unsigned mostInVain = 3; // what is wrong is not theirs then
+  Ways all;
   for (unsigned p = 0; p != numPlans; ++p) {
     const coll_plan &plan = *plans[p];
     const Contract *contract = contractOf(plan);
-    if (!hasRanks(plan, options.ranks))
+    if (!hasRanks(plan, options.ranks) || !strstr(plan.name, options.only))
       continue;
     if (!contract || plan.nlaunch > 2) {
       fail("%s: nothing is known of contract %s", plan.name, plan.contract);
@@ -284,12 +335,26 @@ void coll::gpu::checkCollectives(const Options &options) {
     }
     const unsigned before = failures;
     const double start = secondsSpent();
+    Ways ways;
     onRanks(options.ranks, options.devices, 15, [&](RankContext &rank) {
-      checkPlan(options, plan, *contract, rank);
+      checkPlan(options, plan, *contract, rank, ways);
     });
     inVain = failures == before ? 0 : inVain + 1;
-    printf("%-32s %-16s %s %8.2f s\n", plan.name, plan.contract,
+    printf("%-32s %-16s %s %8.2f s ", plan.name, plan.contract,
            failures == before ? "ok" : "FAILED", secondsSpent() - start);
+    for (const auto &[name, way] : wayNames) {
+      if (uint64_t count = ways.*way)
+        printf(" %s %llu", name, (unsigned long long)count);
+      all.*way += ways.*way;
+    }
+    all.hasLines = all.hasLines || ways.hasLines;
+    printf("\n");
     fflush(stdout);
   }
+  // Peers on other devices may be out of reach, and chips without lines.
+  if (options.devices > 1 || *options.only || inVain != 0)
+    return;
+  for (const auto &[name, way] : wayNames)
+    if (all.*way == 0 && (way != &Ways::lines || all.hasLines))
+      fail("no message has gone this way: %s", name);
 }

@@ -65,6 +65,7 @@ struct Options {
   int ranks = 4, devices = 1;
   bool isQuick = false;            ///< few sizes, nothing timed for long
   size_t mostElements = 1'000'003; ///< of a call that is checked
+  const char *only = "";           ///< plans whose names hold this
   double seconds = 280;            ///< what is not begun by then is left out
   int process = -1;                ///< this is such a process of checkProcesses
   bool isOver(double share) const { return secondsSpent() > share * seconds; }
@@ -86,12 +87,19 @@ bool hasFailed(RankContext &rank, unsigned before);
 void onRanks(int ranks, int devices, double deadlineSeconds,
              const std::function<void(RankContext &)> &body);
 
+/// How messages of launches have gone, on all ranks.
+struct Ways {
+  std::atomic<uint64_t> slots{0}, packets{0}, lines{0}, puts{0}, gets{0};
+  std::atomic<bool> hasLines{false}; ///< the chips and links do
+};
+
 /// All plans that were packed (plans.cpp, which the packer writes).
 extern const coll_plan *const plans[];
 extern const unsigned numPlans;
 
-/// The first all-reduce for so many ranks; null: none was packed.
-const coll_plan *anAllreduce(int ranks);
+/// The first all-reduce for so many ranks, whose messages are lines or not;
+/// null: none was packed.
+const coll_plan *anAllreduce(int ranks, bool isOfLines = false);
 /// One call of a plan, launched and replayed from a graph, in memory of the
 /// driver or in registered memory.
 void checkCall(RankContext &rank, const coll_plan &plan, size_t count,

@@ -69,6 +69,7 @@ struct Fault {
   const char *name;
   double deadlineSeconds;
   void (*body)(RankContext &rank, const coll_plan &plan);
+  bool isOfLines = false;
 };
 } // namespace
 
@@ -108,12 +109,15 @@ static const Fault faults[] = {
     {"abort releases blocks", 30, abortOne<inSlots>},
     {"abort releases threads that wait for packets", 30, abortOne<ofPackets>},
     {"abort releases blocks of direct messages", 30, abortOne<direct>},
+    {"abort releases blocks that wait for lines", 30, abortOne<inSlots>, true},
     {"other counts are a mismatch", 30, callOthers<inSlots>},
     {"other counts are a mismatch of packets", 30, callOthers<ofPackets>},
     {"other counts are a mismatch of direct messages", 30, callOthers<direct>},
+    {"other counts are a mismatch of lines", 30, callOthers<inSlots>, true},
     {"a wait ends at the deadline", 2, waitTooLong<inSlots>},
     {"a wait for packets ends at the deadline", 2, waitTooLong<ofPackets>},
     {"a wait for a window ends at the deadline", 2, waitTooLong<direct>},
+    {"a wait for lines ends at the deadline", 2, waitTooLong<inSlots>, true},
     {"an abort ends a graph's replay", 30,
      [](RankContext &rank, const coll_plan &plan) {
        Allreduce sum(rank, plan, 5000, false);
@@ -135,11 +139,12 @@ static const Fault faults[] = {
 };
 
 void coll::gpu::checkFaults(const Options &options) {
-  const coll_plan *plan = anAllreduce(options.ranks);
-  if (!plan)
-    return fail("no all-reduce for %d ranks was packed", options.ranks);
   auto run = [&](const Fault &fault) {
     unsigned before = failures;
+    const coll_plan *plan = anAllreduce(options.ranks, fault.isOfLines);
+    if (!plan)
+      return fail("%s: no all-reduce for %d ranks was packed", fault.name,
+                  options.ranks);
     if (options.isOver(0.8))
       return fail("%s: not run, for time", fault.name);
     begin("%s", fault.name);

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // usage: gpu-check [--ranks N] [--quick] [--seconds S] [--elements N]
+//                  [--only TEXT]
 //
 // What is not begun when S seconds have gone is left out, and that is a
-// failure. --elements: of the largest call that is checked.  Needs a CUDA
+// failure. --elements: of the largest call that is checked. --only: the
+// collectives whose plans' names hold the text, and nothing else.  Needs a CUDA
 // driver and a device, and nothing else: schedules, device code
 // and the runtime are in it.  Exit status 0: all is right; 1: something is not;
 // 77: not run, as there is no device.
@@ -34,6 +36,8 @@ static bool readOptions(int argc, char **argv, Options &options) {
       options.seconds = atof(argv[++i]);
     else if (strcmp(argv[i], "--elements") == 0 && i + 1 != argc)
       options.mostElements = size_t(atoll(argv[++i]));
+    else if (strcmp(argv[i], "--only") == 0 && i + 1 != argc)
+      options.only = argv[++i];
     else if (strcmp(argv[i], "--process") == 0 && i + 1 != argc)
       options.process = atoi(argv[++i]);
     else
@@ -63,7 +67,7 @@ int main(int argc, char **argv) {
   Options options;
   if (!readOptions(argc, argv, options)) {
     fprintf(stderr, "usage: gpu-check [--ranks N] [--quick] [--seconds S] "
-                    "[--elements N]\n");
+                    "[--elements N] [--only TEXT]\n");
     return 2;
   }
   // Ranks that share a device have streams of their own, but streams share the
@@ -89,6 +93,8 @@ int main(int argc, char **argv) {
                   {"failures", checkFaults},
                   {"measurements", measure}};
   for (auto &section : sections) {
+    if (*options.only && section.run != checkCollectives)
+      continue;
     printf("\n# %s\n", section.title);
     fflush(stdout);
     begin("%s", section.title);

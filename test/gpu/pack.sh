@@ -38,6 +38,7 @@ library=$root/lib/Library
 jobs=()
 if [[ $small ]]; then
   compile ring "$root/examples/ring.coll" & jobs+=($!)
+  compile lines_allreduce "$root/test/Emulator/Inputs/matrix.coll:lines_allreduce" & jobs+=($!)
   for each in root:broadcast_chain standard:std_send_recv standard:std_allgatherv \
     standard:std_alltoallv standard:std_barrier; do
     compile "${each#*:}" "$library/${each%%:*}.coll:${each#*:}" & jobs+=($!)
@@ -48,6 +49,10 @@ else
   for each in ring:allreduce_ring tree:allreduce_double_tree tree:allreduce_rhd \
     nvls:allreduce_one_shot nvls:allreduce_two_shot root:reduce_tree; do
     compile "${each#*:}" "$library/${each%%:*}.coll:${each#*:}" & jobs+=($!)
+  done
+  # Nothing of the library asks for lines.
+  for each in allreduce allgather reduce_scatter alltoall broadcast; do
+    compile "lines_$each" "$root/test/Emulator/Inputs/matrix.coll:lines_$each" & jobs+=($!)
   done
 fi
 for job in "${jobs[@]}"; do wait "$job"; done

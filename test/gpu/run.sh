@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# usage: run.sh [--ranks N] [--quick] [--seconds S] [--elements N]
+# usage: run.sh [--ranks N] [--quick] [--seconds S] [--elements N] [--only TEXT]
 #
 # Checks coll on the CUDA devices of this machine, in at most five minutes: litmus tests,
 # every collective with several ranks (which share the device where there is one), graph

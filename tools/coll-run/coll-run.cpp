@@ -344,6 +344,14 @@ static void provideSlots(const ScheduleResult &scheduled) {
            /*overwrite=*/0);
 }
 
+/// Streams of ranks that share a device share the driver's queues, of which
+/// there are 8 if nobody says so: a launch that stands behind one of another
+/// rank, which waits for it, never begins. Before the driver is started; what
+/// the environment says stays.
+static void provideQueues() {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+}
+
 /// False: standard error says why ranks cannot run on devices here.
 static bool chooseDevices(const RunOptions &options, uint32_t numRanks,
                           const std::vector<GpuInfo> &all,
@@ -369,6 +377,8 @@ static int run(Session &session, RunOptions &options) {
   unsigned oldestChip = 0;
   std::string noGpus; // said when the schedule is known to be right
   if (options.onGpus) {
+    if (options.threads)
+      provideQueues();
     llvm::Expected<std::vector<GpuInfo>> found = findGpus();
     if (found)
       allGpus = std::move(*found);

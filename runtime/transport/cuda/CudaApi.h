@@ -136,7 +136,8 @@ enum : int {
 
 } // namespace coll::cuda
 
-/// Every call in use: X(result-less name, exported symbol, parameters).
+/// Every call in use that drivers of CUDA 12.0 have: X(result-less name,
+/// exported symbol, parameters).
 #define COLL_CUDA_CALLS(X)                                                     \
   X(init, cuInit, (unsigned))                                                  \
   X(driverGetVersion, cuDriverGetVersion, (int *))                             \
@@ -196,13 +197,6 @@ enum : int {
   X(memUnmap, cuMemUnmap, (DevicePtr, size_t))                                 \
   X(memSetAccess, cuMemSetAccess,                                              \
     (DevicePtr, size_t, const AccessDesc *, size_t))                           \
-  X(multicastCreate, cuMulticastCreate, (MemHandle *, const MulticastProp *))  \
-  X(multicastAddDevice, cuMulticastAddDevice, (MemHandle, Device))             \
-  X(multicastBindMem, cuMulticastBindMem,                                      \
-    (MemHandle, size_t, MemHandle, size_t, size_t, unsigned long long))        \
-  X(multicastUnbind, cuMulticastUnbind, (MemHandle, Device, size_t, size_t))   \
-  X(multicastGranularity, cuMulticastGetGranularity,                           \
-    (size_t *, const MulticastProp *, int))                                    \
   X(streamCreate, cuStreamCreate, (Stream *, unsigned))                        \
   X(streamDestroy, cuStreamDestroy_v2, (Stream))                               \
   X(streamSynchronize, cuStreamSynchronize, (Stream))                          \
@@ -215,6 +209,16 @@ enum : int {
   X(eventDestroy, cuEventDestroy_v2, (Event))                                  \
   X(eventRecord, cuEventRecord, (Event, Stream))                               \
   X(eventQuery, cuEventQuery, (Event))
+
+/// Of CUDA 12.1; null where a driver has none of them.
+#define COLL_CUDA_MULTICAST_CALLS(X)                                           \
+  X(multicastCreate, cuMulticastCreate, (MemHandle *, const MulticastProp *))  \
+  X(multicastAddDevice, cuMulticastAddDevice, (MemHandle, Device))             \
+  X(multicastBindMem, cuMulticastBindMem,                                      \
+    (MemHandle, size_t, MemHandle, size_t, size_t, unsigned long long))        \
+  X(multicastUnbind, cuMulticastUnbind, (MemHandle, Device, size_t, size_t))   \
+  X(multicastGranularity, cuMulticastGetGranularity,                           \
+    (size_t *, const MulticastProp *, int))
 
 /// Calls of applications, which the runtime itself has no use for: the stand-in
 /// has them, and tests.

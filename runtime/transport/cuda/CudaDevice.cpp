@@ -165,6 +165,13 @@ Status CudaDevice::upload(DevicePtr to, const void *from, size_t size) const {
   return status;
 }
 
+Status CudaDevice::download(void *to, DevicePtr from, size_t size) const {
+  COLL_TRY(calls.check(calls.copyToHost(to, from, size, own),
+                       "cannot copy %zu bytes from device %d", size, ordinal));
+  return calls.check(calls.streamSynchronize(own),
+                     "a copy from device %d has failed", ordinal);
+}
+
 Status CudaDevice::zero(DevicePtr to, size_t size) const {
   COLL_TRY(calls.check(calls.setBytes(to, 0, size, own),
                        "cannot clear %zu bytes of device %d", size, ordinal));

@@ -38,6 +38,7 @@ public:
   /// Copies and waits, on a stream of the device's own, so that no capture
   /// notices, and none of these waits for a launch.  Any thread.
   Status upload(DevicePtr to, const void *from, size_t bytes) const;
+  Status download(void *to, DevicePtr from, size_t bytes) const;
   Status zero(DevicePtr to, size_t bytes) const;
   /// For launches that the application gives no stream.
   Stream stream() const { return launches; }

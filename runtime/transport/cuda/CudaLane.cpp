@@ -148,7 +148,15 @@ std::unique_ptr<Transport> CudaLane::createTransport() {
   auto markOf = [this](int peer, DeviceMark &mark) {
     return this->markOf(peer, mark);
   };
-  return std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
+  auto made = std::make_unique<CudaTransport>(*device, comm.rings(), markOf);
+  transport = made.get();
+  return made;
+}
+
+Status CudaLane::countMessages(MessageCounts &counts) {
+  ContextScope scope(device->driver(), device->context());
+  COLL_TRY(scope.status());
+  return transport->countMessages(counts);
 }
 
 //===----------------------------------------------------------------------===//

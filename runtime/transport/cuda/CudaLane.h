@@ -59,6 +59,7 @@ public:
   void noteFinished() override;
   Status drain(Deadline deadline) override;
   void close() noexcept override;
+  Status countMessages(MessageCounts &counts) override;
   Status allocate(size_t bytes, void **result) override {
     return memory->allocate(bytes, result);
   }
@@ -127,6 +128,7 @@ private:
   RegisteredMemory abortWord, blocks;
   std::map<const coll_plan *, LoadedPlan> plans;
   std::map<const Member *, Tables> tables;
+  CudaTransport *transport = nullptr;  ///< the lane's
   bool linesAllowed = false;           ///< on all ranks
   std::vector<DeviceBuffer> scratches; ///< the last one is the largest
   std::vector<std::unique_ptr<LaunchTable>> launchTables;

@@ -235,13 +235,15 @@ Status CudaMulticast::meet(bool isEachAlone) {
   const Driver &driver = device.driver();
   ContextScope scope(driver, device.context());
   COLL_TRY(scope.status());
+  if (!driver.hasMulticast())
+    comm.info("the CUDA driver has no multicast, which came with CUDA 12.1");
   int has = 0;
   MulticastProp prop = {};
   prop.numDevices = unsigned(comm.size());
   prop.size = 1;
   prop.handleTypes = unsigned(device.handleTypes());
   bool can =
-      comm.environment().multicastBytes != 0 &&
+      comm.environment().multicastBytes != 0 && driver.hasMulticast() &&
       driver.deviceGetAttribute(&has, multicast, device.number()) == success &&
       has &&
       driver.multicastGranularity(&unit, &prop, granularityMinimum) ==

@@ -115,6 +115,8 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
   SharedHandle shared;
   HalfMemory memory;
   memories.reserve(memories.size() + 1);
+  senders.reserve(senders.size() + channels.size());
+  receivers.reserve(receivers.size() + channels.size());
   message.fds.reserve(1);
   COLL_TRY(allocate(onDevice, bytes, shared, memory));
   DevicePtr base = memory.address();
@@ -141,9 +143,29 @@ Status CudaTransport::offer(int peer, std::span<Channel *const> channels,
   for (size_t i = 0; i != channels.size(); ++i) {
     setEnd(*channels[i], base + offsets[i], !channels[i]->id.isSender, true);
     channels[i]->isOffered = true;
+    const ChannelId &id = channels[i]->id;
+    if (!id.isLines)
+      (id.isSender ? senders : receivers).push_back(base + offsets[i]);
   }
   if (shared.fd.isValid())
     message.fds.push_back(std::move(shared.fd));
+  return Status::ok();
+}
+
+Status CudaTransport::countMessages(MessageCounts &counts) const {
+  counts = {};
+  for (DevicePtr half : senders) {
+    coll_seq seq;
+    COLL_TRY(device.download(&seq, half + lineBytes, sizeof seq));
+    counts.bulk += seq.next;
+    counts.packets += seq.small_next;
+    counts.puts += seq.direct;
+  }
+  for (DevicePtr half : receivers) {
+    coll_ring_line line;
+    COLL_TRY(device.download(&line, half, sizeof line));
+    counts.gets += line.avail & 1;
+  }
   return Status::ok();
 }
 

@@ -26,7 +26,7 @@
 #ifndef COLL_RUNTIME_TRANSPORT_CUDA_CUDATRANSPORT_H
 #define COLL_RUNTIME_TRANSPORT_CUDA_CUDATRANSPORT_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/core/DeviceLane.h"
 #include "runtime/transport/cuda/SharedHandle.h"
 
 #include <functional>
@@ -59,6 +59,7 @@ public:
                 std::vector<Channel *> &attached) override;
   int progress() override { return 0; }
   void abort() noexcept override {} // kernels see the abort word
+  Status countMessages(MessageCounts &counts) const;
 
 private:
   struct HalfLayout {
@@ -79,6 +80,7 @@ private:
   PeerMark peerMark;
   std::vector<HalfMemory> memories;
   size_t offered = 0;
+  std::vector<DevicePtr> senders, receivers; ///< own halves that count
 };
 
 } // namespace coll::cuda

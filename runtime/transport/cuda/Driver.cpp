@@ -11,7 +11,7 @@
 namespace coll::cuda {
 
 static constexpr const char *driverLibrary = "libcuda.so.1";
-/// Of CUDA 12.0: the first with everything that is called here.
+/// Of CUDA 12.0, which is without multicast: no call is of a newer version.
 static constexpr int oldestVersion = 12000;
 
 Status Driver::load(const char *library, Driver &result) {
@@ -33,6 +33,9 @@ Status Driver::load(const char *library, Driver &result) {
 #define X(name, symbol, parameters) COLL_TRY(find(driver.name, #symbol));
   COLL_CUDA_CALLS(X)
 #undef X
+#define X(name, symbol, parameters) (void)find(driver.name, #symbol);
+  COLL_CUDA_MULTICAST_CALLS(X)
+#undef X
   COLL_TRY(driver.check(driver.init(0), "cannot start the CUDA driver"));
   int version = 0;
   COLL_TRY(driver.check(driver.driverGetVersion(&version),
@@ -45,6 +48,14 @@ Status Driver::load(const char *library, Driver &result) {
                          oldestVersion / 1000, oldestVersion % 1000 / 10);
   result = driver;
   return Status::ok();
+}
+
+bool Driver::hasMulticast() const {
+  bool has = true;
+#define X(name, symbol, parameters) has &= name != nullptr;
+  COLL_CUDA_MULTICAST_CALLS(X)
+#undef X
+  return has;
 }
 
 Status Driver::open(const Driver *&result) {

@@ -17,7 +17,10 @@ namespace coll::cuda {
 struct Driver {
 #define X(name, symbol, parameters) Result(*name) parameters = nullptr;
   COLL_CUDA_CALLS(X)
+  COLL_CUDA_MULTICAST_CALLS(X)
 #undef X
+  /// CUDA 12.0 has none of its calls.
+  bool hasMulticast() const;
 
   /// The driver of this process, initialised.  Any thread.
   static Status open(const Driver *&result);

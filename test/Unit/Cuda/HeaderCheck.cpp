@@ -36,6 +36,7 @@ namespace types {
 using namespace coll::cuda;
 #define X(name, symbol, parameters) using name = Result parameters;
 COLL_CUDA_CALLS(X)
+COLL_CUDA_MULTICAST_CALLS(X)
 COLL_CUDA_APPLICATION_CALLS(X)
 #undef X
 } // namespace types
@@ -43,6 +44,7 @@ COLL_CUDA_APPLICATION_CALLS(X)
 #define X(name, symbol, parameters)                                            \
   static_assert(SameCall<decltype(::symbol), types::name>::value, #symbol);
 COLL_CUDA_CALLS(X)
+COLL_CUDA_MULTICAST_CALLS(X)
 COLL_CUDA_APPLICATION_CALLS(X)
 #undef X
 
