@@ -4,6 +4,7 @@
 #include "tools/colc/Options.h"
 
 #include "lib/Driver/Names.h"
+#include "lib/Support/ListedParser.h"
 #include "lib/Target/Cuda.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -61,7 +62,7 @@ struct Flags {
       "invariants",
       cl::desc("with --prove: print what each statement's values are made of"),
       cl::cat(category)};
-  cl::opt<Emit> emit{
+  cl::opt<Emit, false, ListedParser<Emit>> emit{
       "emit", cl::desc("what to write:"), cl::init(Emit::Object),
       cl::cat(category),
       cl::values(
@@ -101,7 +102,7 @@ struct Flags {
       cl::desc("bits of a sequence number in the flags of packets: fewer than "
                "the runtime takes, for tests"),
       cl::cat(category)};
-  cl::opt<DiagnosticFormat> diagnostics{
+  cl::opt<DiagnosticFormat, false, ListedParser<DiagnosticFormat>> diagnostics{
       "diagnostics-format", cl::desc("how diagnostics are printed:"),
       cl::init(DiagnosticFormat::Text), cl::cat(category),
       cl::values(

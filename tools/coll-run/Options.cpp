@@ -9,6 +9,7 @@
 
 #include "lib/Driver/Names.h"
 #include "lib/Driver/Plans.h"
+#include "lib/Support/ListedParser.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -99,7 +100,7 @@ struct Flags {
                     cl::desc("comma-separated values on standard output"),
                     cl::cat(category)};
   using Registered = RunOptions::Registered;
-  cl::opt<Registered> registered{
+  cl::opt<Registered, false, ListedParser<Registered>> registered{
       "registered",
       cl::ValueOptional,
       cl::desc("buffers that peers reach directly (coll_mem_alloc)"),
