@@ -46,6 +46,10 @@ std::string DeviceRun::checkPositions() {
         return "wrong position: state " + std::to_string(state) + where;
       if (!tellsLaunch(rank, b))
         return "wrong position: of another launch" + where;
+      // A count that is waited for has not been reached; of another wait's
+      // packet the sequence number would be left here.
+      if (state == COLL_STATE_WAIT_CREDIT && line.have > line.want)
+        return "wrong position: waits for what it has" + where;
       // Behind a launch channels' counts are not 0; a small slot
       // may be new. Packets have a sequence number in the high bits.
       bool mayBeNew =

@@ -59,10 +59,9 @@ struct Options {
   /// Judge the accesses. Without it the order is still adversarial.
   bool check = true;
   bool checkUninitialised = true;
-  /// Strong loads may return an older value where coherence and causality
-  /// allow it.
-  bool staleReads = true;
-  unsigned history = 6; // values of a word that are kept for that
+  bool staleReads = true; // older values, where coherence and causality allow
+  unsigned history = 6;   // values of a word that are kept for that
+  bool lateReleases = false; // they arrive when every thread waits
   /// Eight lanes' volatile accesses of 16 bytes to one line of 128, made
   /// together, are one access, whose words come in ascending order. PTX does
   /// not say so: for chips where it holds (docs/Cuda.md, section 7).

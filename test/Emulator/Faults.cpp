@@ -106,6 +106,10 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
   if (place.looksAtRtr && place.kind == PlaceKind::Load)
     return "the receiver writes rtr anew only when it has the message that the "
            "kernel sends behind this";
+  // What is left is that it is made.
+  if (place.isCleaning && kind != FaultKind::Dropped)
+    return "whoever loads the word later has acquired what is released behind "
+           "this, and who has loaded it before has returned the slot's credit";
   return "";
 }
 

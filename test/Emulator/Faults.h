@@ -78,6 +78,7 @@ struct Place {
       false; // by all callers of its function, before they go on
   bool isReleasedBehind = false; // a load, on all ways to the function's end
   bool looksAtRtr = false;       // again, before a message is sent
+  bool isCleaning = false; // a store that all other accesses are ordered to
   FaultKind asksAgain = FaultKind::None; // by which fault it only does so
   bool goesOnBehind = false; // of a loop: the one behind does the rest
   /// The place lies behind branches whose answers do not depend on the order of

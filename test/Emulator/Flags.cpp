@@ -100,9 +100,9 @@ static bool isObserved(const FlagWrite &write) {
                      });
 }
 
-/// Which of the word's writes the load may take, and by the seed does.
-static size_t chooseAnyWrite(MachineState &state, const Flag &flag) {
-  size_t last = flag.writes.size() - 1, oldest = last;
+/// The first of the word's writes that the load may take.
+static size_t oldestWrite(const Flag &flag) {
+  size_t oldest = flag.writes.size() - 1;
   auto seen = flag.seen.find(current->slot);
   uint64_t floor = seen == flag.seen.end() ? 0 : seen->second;
   while (oldest > 0) {
@@ -112,11 +112,23 @@ static size_t chooseAnyWrite(MachineState &state, const Flag &flag) {
       break;
     --oldest;
   }
-  return oldest + state.draw() % (last - oldest + 1);
+  return oldest;
+}
+
+/// Which of the word's writes the load takes, by the seed.
+static size_t chooseAnyWrite(MachineState &state, const Flag &flag) {
+  size_t oldest = oldestWrite(flag);
+  return oldest + state.draw() % (flag.writes.size() - oldest);
 }
 static FlagWrite &chooseWrite(MachineState &state, Flag &flag) {
   size_t last = flag.writes.size() - 1;
-  if (!state.options.staleReads || last == 0 || !state.draw(4))
+  if (!state.options.staleReads || last == 0)
+    return flag.writes[last];
+  // Late, though relaxed stores behind a release do not wait for it.
+  if (state.options.lateReleases && flag.writes[last].isRelease &&
+      !state.isQuiet())
+    return flag.writes[oldestWrite(flag)];
+  if (!state.draw(4))
     return flag.writes[last];
   return flag.writes[chooseAnyWrite(state, flag)];
 }
@@ -147,6 +159,7 @@ static FlagWrite makeWrite(Flag &flag, uint64_t value, Order order,
   write.block = current->block->id;
   write.device = current->block->launch->device;
   write.scope = scope;
+  write.isRelease = releases(order);
   Origin own;
   own.slot = write.slot;
   own.block = write.block;
@@ -203,7 +216,7 @@ uint64_t MachineState::loadFlag(uintptr_t address, unsigned bytes, Order order,
   FlagWrite &write = chooseWrite(*this, flag);
   uint64_t &seen = flag.seen[current->slot];
   if (seen == write.sequence)
-    ++idle;
+    idleLoad();
   seen = write.sequence;
   learn(write, order, scope);
   return write.value;
@@ -271,7 +284,7 @@ void MachineState::loadLine(LineMeeting &line, Scope scope, uint32_t site) {
   }
   current = self;
   if (!isNew)
-    ++idle;
+    idleLoad();
 }
 
 void MachineState::storeLine(LineMeeting &line, Scope scope, uint32_t site) {
@@ -305,12 +318,15 @@ uint64_t MachineState::modifyFlag(uintptr_t address, unsigned bytes,
   learn(before, order, scope);
   flag.seen[current->slot] = before.sequence;
   if (!modify(old, value)) {
-    ++idle;
+    idleLoad();
     return old;
   }
   if (bytes < 8)
     value &= (uint64_t(1) << (8 * bytes)) - 1;
-  idle = value == old ? idle + 1 : 0;
+  if (value == old)
+    idleLoad();
+  else
+    idle = 0;
   FlagWrite write = makeWrite(flag, value, order, scope);
   Scope far = distance(*current, before.block, before.device);
   if (before.scope >= far && scope >= far)

@@ -13,8 +13,9 @@
 #include <set>
 
 namespace llvm {
+class DominatorTree;
 class ModuleSlotTracker;
-}
+} // namespace llvm
 
 namespace coll::emu {
 
@@ -77,6 +78,11 @@ public:
 
 /// What can be said of instructions only before anything is replaced.
 std::map<const llvm::Instruction *, Place> describePlaces(llvm::Module &module);
+
+/// Of a strong store: whether it fills a slot, and is ordered against all other
+/// accesses to the word (Cleaning.cpp).
+bool isCleaning(const llvm::StoreInst &store,
+                const llvm::DominatorTree &dominators);
 
 /// A branch on the plan's tables alone, and what it leads to one way only
 /// (Tables.cpp).

@@ -14,6 +14,7 @@ LitmusResult run(const Litmus &litmus) {
     options.seed = seed;
     options.check = litmus.check;
     options.linesInOrder = litmus.linesInOrder;
+    options.lateReleases = litmus.lateReleases;
     options.preemptEvery = 2;
     Machine machine(litmus.isOneDevice ? 1 : litmus.kernels, options);
     Module *module = machine.load(litmus.code, result.error);

@@ -15,6 +15,7 @@ struct Litmus {
   std::string code;
   unsigned kernels = 2, threads = 1, seeds = 100;
   bool isOneDevice = false, check = true, linesInOrder = true;
+  bool lateReleases = false;
   /// %mem begins with its multicast address, whose only copy it is.
   bool hasMulticast = false;
 };

@@ -208,6 +208,31 @@ TEST(Litmus, MessagesOfRelaxedWordsOvertakeEachOther) {
     EXPECT_TRUE(shows(litmus, 1, 1));
   }
 }
+TEST(Litmus, WhatIsReleasedMayComeLateButComes) {
+  auto outcomesOf = [](const std::string &reader) {
+    Litmus litmus;
+    litmus.seeds = 400;
+    litmus.lateReleases = true;
+    litmus.code = kernels({storeOf("x", "release") + storeOf("y", "monotonic"),
+                           poll(flagLoad("monotonic"), "") + reader});
+    LitmusResult result = run(litmus);
+    EXPECT_EQ(result.failed, 0u) << result.firstReport;
+    return result.outcomes;
+  };
+  // Who has seen what was stored behind it finds it by chance, ...
+  auto once = outcomesOf(loadOf("b", "x", "acquire") + keep("b", "b", "out"));
+  const unsigned late = once[{0, 0, 0, 0}], present = once[{1, 0, 0, 0}];
+  EXPECT_GT(late, present);
+  EXPECT_EQ(late + present, 400u);
+  // ... but not who waits for it.
+  auto waits =
+      outcomesOf("  br label %again\nagain:\n" + loadOf("b", "x", "acquire") +
+                 "  %is = icmp ne i32 %b, 0\n"
+                 "  br i1 %is, label %there, label %again\n"
+                 "there:\n" +
+                 keep("b", "b", "out"));
+  EXPECT_EQ((waits[{1, 0, 0, 0}]), 400u);
+}
 TEST(Litmus, StoresAreBufferedUnlessFenced) {
   for (std::string fence : {"", "  fence acq_rel\n", "  fence seq_cst\n"}) {
     Litmus litmus;

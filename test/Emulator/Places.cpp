@@ -426,6 +426,8 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
         place.asksAgain = asksAgain(*branch);
         place.goesOnBehind = goesOnBehind(*branch);
       }
+      if (auto *store = dyn_cast<StoreInst>(&inst))
+        place.isCleaning = isCleaning(*store, dominators);
       if (auto *load = dyn_cast<LoadInst>(&inst)) {
         place.isLoadedAgain = isLoadedAgain(*load);
         place.isReleasedBehind = isReleasedBehind(*load);

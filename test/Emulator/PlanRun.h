@@ -73,8 +73,8 @@ struct PlanCall {
   /// Back to back, a rank that stops does so within so many steps of the run;
   /// else in the last launch.
   uint64_t stopWithin = 0;
-  /// Messages that each channel has carried before.
-  uint64_t firstMessage = 0;
+  uint64_t firstMessage = 0; // messages that each channel has carried before
+  bool hasLateReleases = false;
 };
 
 /// As the runtime chooses them.

@@ -213,10 +213,21 @@ void MachineState::step(uint32_t site, bool isStrong) {
     yield();
 }
 
-void MachineState::idleLoad() { ++idle; }
+void MachineState::idleLoad() {
+  if (!idle++)
+    quietSince = steps;
+  current->idleAt = steps;
+}
 
 uint64_t MachineState::idleLimit() const {
   return options.idleLoads ? options.idleLoads : 4096 + 256 * ready.size();
+}
+
+bool MachineState::isQuiet() const {
+  return idle >= ready.size() &&
+         std::all_of(ready.begin(), ready.end(), [&](const Thread *thread) {
+           return thread->idleAt >= quietSince;
+         });
 }
 
 /// Null: all that could run is stalled.

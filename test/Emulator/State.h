@@ -39,7 +39,8 @@ public:
   uint64_t reached = 0;       // the fault's place
   std::vector<uint8_t> marks; // by site
   uint64_t nextHostStep = 0;
-  int stalled = kHost; // a device whose threads do not run
+  uint64_t quietSince = 0; // of the idle loads in a row the first, in steps
+  int stalled = kHost;     // a device whose threads do not run
   uint64_t nextBlock = 1, nextTogether = 1, nextLine = 1;
   LaunchId nextLaunch = 1;
   uint64_t favoured = 0, favourUntil = 0;
@@ -87,6 +88,7 @@ public:
   void step(uint32_t site, bool isStrong); // may yield, may never return
   void idleLoad();
   uint64_t idleLimit() const; // of such loads in a row
+  bool isQuiet() const;       // every thread has had one since the last change
   [[noreturn]] void leave();  // the current thread never goes on
   bool isWithin(const std::vector<LaunchId> &until) const;
   void reportDeadlock();

@@ -38,6 +38,7 @@ struct FlagWrite {
   uint64_t block = 0;
   int device = kHost;
   Scope scope = Scope::Weak;
+  bool isRelease = false;
   uint64_t line = 0; // the whole line that it is a word of; 0: none
   std::vector<Origin> origins;
   std::vector<std::pair<uint32_t, uint32_t>> readers; // slot, time
@@ -62,6 +63,7 @@ struct Thread {
   Clock pending[4];   // read by strong loads, until an acquire fence
   uint32_t site = 0;  // of the last access
   uint32_t readyIndex = 0;
+  uint64_t idleAt = 0; // the last load that found nothing new, in steps
   bool isDone = false, isBlocked = false, isAtBarrier = false;
   // Lines.cpp: where lanes last were at one place together, and what has been
   // branched to since.

@@ -25,7 +25,8 @@ constexpr unsigned kIdleSeeds = 16, kMostSeeds = 300;
 Options mutantOptions(const PlanCall &call, unsigned seed) {
   Options options;
   if (call.period) // until flags come again
-    options.history = 64;
+    options.history = call.hasLateReleases ? 192 : 64;
+  options.lateReleases = call.hasLateReleases;
   options.seed = seed;
   options.maxReports = 1;
   return options;
@@ -52,6 +53,7 @@ private:
   Way &add(const std::string &name, Trouble trouble = Trouble::None,
            unsigned launches = 2);
   void addTroubles(const std::string &where);
+  void addWraps();
   PlanCall call;
   std::deque<Way> &ways;
 };
@@ -86,6 +88,17 @@ void WayList::addTroubles(const std::string &where) {
   add(name("mismatch"), Trouble::Mismatch);
 }
 
+/// Flags come again: what an old one stands for must differ.
+void WayList::addWraps() {
+  add("wrap", Trouble::None, call.launches).call.isBackToBack = false;
+  add("wrap, launches ahead", Trouble::None, call.launches);
+  // A receiver may learn from each of many messages in a row that slots are
+  // clean, and one of them is enough: who does not wait for that hears of it by
+  // chance, unless it is late for all of them.
+  add("wrap, late releases", Trouble::None, call.launches)
+      .call.hasLateReleases = true;
+}
+
 void WayList::addAll() {
   const PlanCall all = call;
   uint64_t firstMessage = std::exchange(call.firstMessage, 0);
@@ -93,12 +106,8 @@ void WayList::addAll() {
       verifiedRings(*findRanks(*call.plan, int(call.ranks)));
   for (uint32_t *slots : {&call.rings.slots, &call.rings.smallSlots})
     *slots = std::max(*slots, verified.slots);
-  if (call.period) {
-    // Flags come again: what an old one stands for must differ.
-    add("wrap", Trouble::None, call.launches).call.isBackToBack = false;
-    add("wrap, launches ahead", Trouble::None, call.launches);
-    return;
-  }
+  if (call.period)
+    return addWraps();
   addTroubles("");
   add("unaligned").call.isUnaligned = true;
   if (chooseDeviceKernels(call).slots->dtype == COLL_ANY) {

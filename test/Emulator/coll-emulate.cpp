@@ -390,15 +390,23 @@ static int runSeeds(const MutantPlan &plan) {
   return 0;
 }
 
-/// Several plans of the object, separated by commas, each with a count and a
-/// period of its own if it says so: NAME:COUNT:PERIOD.
+/// Numbers of a plan's own, as many as it says: NAME:COUNT:PERIOD:SMALLSLOTS.
+static bool takeNumbers(StringRef numbers, PlanCall &call) {
+  auto take = [&](auto &number) {
+    auto [own, rest] = numbers.split(':');
+    numbers = rest;
+    return own.empty() || !own.getAsInteger(10, number);
+  };
+  return take(call.count) && take(call.period) && take(call.rings.smallSlots) &&
+         numbers.empty() && std::has_single_bit(call.rings.smallSlots) &&
+         call.rings.smallSlots <= COLL_MAX_SMALL_SLOTS;
+}
+
+/// Several plans of the object, separated by commas.
 static int runAll(orc::LLJIT &jit) {
   std::vector<MutantPlan> plans;
-  SmallVector<StringRef> names;
-  StringRef(planName).split(names, ',');
-  for (StringRef which : names) {
+  for (StringRef which : split(planName, ',')) {
     auto [name, numbers] = which.split(':');
-    auto [count, everyLaunch] = numbers.split(':');
     auto address = jit.lookup((name + "_plan").str());
     if (!address)
       return fail(toString(address.takeError()));
@@ -406,9 +414,7 @@ static int runAll(orc::LLJIT &jit) {
     plan.name = name.str();
     const auto *found = address->toPtr<const coll_plan *>();
     plan.call = callOf(*found);
-    if ((!count.empty() && count.getAsInteger(10, plan.call.count)) ||
-        (!everyLaunch.empty() &&
-         everyLaunch.getAsInteger(10, plan.call.period)))
+    if (!takeNumbers(numbers, plan.call))
       return fail("no numbers: '" + numbers + "'");
     plan.code = bitcodeOf(*found);
     if (plan.code.empty())
