@@ -50,12 +50,15 @@ std::string DeviceRun::checkPositions() {
       // packet the sequence number would be left here.
       if (state == COLL_STATE_WAIT_CREDIT && line.have > line.want)
         return "wrong position: waits for what it has" + where;
-      // Behind a launch channels' counts are not 0; a small slot
-      // may be new. Packets have a sequence number in the high bits.
-      bool mayBeNew =
-          (call.isSmall &&
-           line.want >> 16 <= call.firstMessage + call.rings.smallSlots) ||
-          (call.isLines && line.want <= call.firstMessage + call.rings.slots);
+      // Behind a launch channels' counts are not 0, nor credits; a small slot,
+      // or one for lines, may be new. Packets have a sequence number in the
+      // high bits.
+      uint64_t sequence = call.isSmall ? line.want >> 16 : line.want;
+      uint32_t slots = call.isSmall   ? call.rings.smallSlots
+                       : call.isLines ? call.rings.slots
+                                      : 0;
+      bool mayBeNew = slots && state == COLL_STATE_WAIT_DATA &&
+                      sequence <= call.firstMessage + slots;
       bool hasCounts = line.want && (line.have || mayBeNew);
       if (!line.wait_since || (!hasCounts && !call.isBackToBack))
         return "wrong position: a word is 0" + where;

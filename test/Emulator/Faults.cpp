@@ -90,6 +90,10 @@ std::string whyEquivalent(const Place &place, FaultKind kind) {
       kind == FaultKind::Dropped)
     return "thread 0 alone touches memory between the barriers before and "
            "behind it";
+  if (place.kind == PlaceKind::WarpBarrier && place.isTogether &&
+      kind == FaultKind::Dropped)
+    return "the warp's lanes come here together, from a vote or another "
+           "barrier";
   if (place.asksAgain != FaultKind::None && place.asksAgain == kind)
     return "whoever goes this way waits for the word that it has loaded, and "
            "finds it there";

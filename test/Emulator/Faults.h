@@ -74,6 +74,7 @@ struct Place {
   bool isInLoop = false;
   bool mayFollowWrites = true;  // some write of the kernel can come before it
   bool isAmongBarriers = false; // thread 0 alone does anything beside it
+  bool isTogether = false; // lanes come to this barrier of their warp together
   bool isLoadedAgain =
       false; // by all callers of its function, before they go on
   bool isReleasedBehind = false; // a load, on all ways to the function's end

@@ -337,6 +337,7 @@ struct Known {
   std::map<const Instruction *, Place> places;
   Behind behind;
   std::vector<Call> calls;
+  std::set<const Function *> neverNull;
 };
 } // namespace
 
@@ -387,7 +388,7 @@ static std::string onFunction(Function &function, Known &known,
     auto it = known.places.find(&inst);
     if (it == known.places.end() || (branch && !known.branches.count(branch)))
       continue;
-    it->second.yes = waysToYes(inst, known.behind);
+    it->second.yes = waysToYes(inst, known.behind, known.neverNull);
     list.emplace_back(&inst, inst.getParent());
   }
   for (auto &[inst, parent] : list) {
@@ -422,6 +423,9 @@ std::string instrument(llvm::Module &module, Instrumented &result) {
   for (BranchInst *branch : findBranches(module))
     known.branches.insert(branch);
   known.places = describePlaces(module);
+  for (const Function &function : module)
+    if (!function.isDeclaration() && isNeverNull(function))
+      known.neverNull.insert(&function);
   markPaths(module);
   SmallVector<Function *> kernels;
   for (Function &function : module) {

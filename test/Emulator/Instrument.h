@@ -14,6 +14,7 @@
 
 namespace llvm {
 class DominatorTree;
+class LoopInfo;
 class ModuleSlotTracker;
 } // namespace llvm
 
@@ -113,10 +114,21 @@ void addCalls(const llvm::Function &function, const Behind &behind,
 std::vector<CalledBy> callsOf(const llvm::Function *function,
                               const std::vector<Call> &calls);
 
+/// Whether a warp's lanes come to one of its barriers together, from another
+/// barrier or a vote.
+bool isTogether(const llvm::Instruction &barrier,
+                const llvm::DominatorTree &dominators,
+                const llvm::LoopInfo &loops);
+
+/// Whether a function that returns a pointer never returns null.
+bool isNeverNull(const llvm::Function &function);
+
 /// Of a vote of the block, or a branch on it: where threads come from that say
-/// yes, as the branches that lead there. Of all else: from anywhere.
-std::vector<std::vector<GuardedBy>> waysToYes(const llvm::Instruction &inst,
-                                              const Behind &behind);
+/// yes, as the branches that lead there, but for those on which a function that
+/// never returns null has done so. Of all else: from anywhere.
+std::vector<std::vector<GuardedBy>>
+waysToYes(const llvm::Instruction &inst, const Behind &behind,
+          const std::set<const llvm::Function *> &neverNull);
 
 /// Branches that depend on what other threads do (Branches.cpp).
 std::vector<llvm::BranchInst *> findBranches(llvm::Module &module);

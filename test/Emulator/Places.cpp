@@ -378,8 +378,44 @@ std::vector<CalledBy> callsOf(const Function *function,
   return result;
 }
 
-std::vector<std::vector<GuardedBy>> waysToYes(const Instruction &inst,
-                                              const Behind &behind) {
+/// Whether a function returns an address within what a word of memory points
+/// to, on all its ways: it has none by which to say that it has failed.
+bool isNeverNull(const Function &function) {
+  bool isFound = false;
+  for (const BasicBlock &block : function)
+    if (auto *end = dyn_cast<ReturnInst>(block.getTerminator())) {
+      auto *address = end->getReturnValue();
+      isFound = true;
+      if (!address || !isa<GetElementPtrInst>(address) ||
+          !isa<LoadInst>(getUnderlyingObject(address)))
+        return false;
+    }
+  return isFound;
+}
+
+/// Whether a block is left towards another only where a call has returned null
+/// that never does.
+static bool isOnFailure(const BasicBlock *from, const BasicBlock *to,
+                        const std::set<const Function *> &neverNull) {
+  using namespace PatternMatch;
+  auto *branch = dyn_cast<BranchInst>(from->getTerminator());
+  CmpPredicate predicate;
+  Value *value = nullptr;
+  if (!branch || !branch->isConditional() ||
+      !match(branch->getCondition(),
+             m_ICmp(predicate, m_Value(value), m_Zero())) ||
+      !ICmpInst::isEquality(predicate))
+    return false;
+  auto *call = dyn_cast<CallInst>(value);
+  unsigned null = predicate == CmpInst::ICMP_EQ ? 0 : 1;
+  return call && neverNull.count(call->getCalledFunction()) &&
+         branch->getSuccessor(null) == to &&
+         branch->getSuccessor(1 - null) != to;
+}
+
+std::vector<std::vector<GuardedBy>>
+waysToYes(const Instruction &inst, const Behind &behind,
+          const std::set<const Function *> &neverNull) {
   auto *branch = dyn_cast<BranchInst>(&inst);
   const Value *value = branch && branch->isConditional()
                            ? branch->getCondition()
@@ -396,9 +432,11 @@ std::vector<std::vector<GuardedBy>> waysToYes(const Instruction &inst,
   if (!phi && !match(own, PatternMatch::m_Zero()))
     ways.emplace_back();
   for (unsigned i = 0; phi && i < phi->getNumIncomingValues(); ++i) {
-    if (match(phi->getIncomingValue(i), PatternMatch::m_Zero()))
+    const BasicBlock *from = phi->getIncomingBlock(i);
+    if (match(phi->getIncomingValue(i), PatternMatch::m_Zero()) ||
+        isOnFailure(from, phi->getParent(), neverNull))
       continue;
-    auto it = behind.find(phi->getIncomingBlock(i));
+    auto it = behind.find(from);
     ways.push_back(it == behind.end() ? std::vector<GuardedBy>() : it->second);
   }
   return ways;
@@ -422,6 +460,9 @@ std::map<const Instruction *, Place> describePlaces(llvm::Module &module) {
         place.mayFollowWrites = mayFollowWrites(inst);
       if (isBarrier(inst))
         place.isAmongBarriers = isAmongBarriers(inst, dominators);
+      if (auto *call = dyn_cast<IntrinsicInst>(&inst);
+          call && call->getCalledFunction()->getName().contains(".bar.warp."))
+        place.isTogether = isTogether(inst, dominators, loops);
       if (auto *branch = dyn_cast<BranchInst>(&inst)) {
         place.asksAgain = asksAgain(*branch);
         place.goesOnBehind = goesOnBehind(*branch);
